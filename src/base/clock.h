@@ -1,0 +1,29 @@
+/* clock.h - time, randomness and the file system's word, as the shell gives them to the core. */
+#ifndef REC_BASE_CLOCK_H
+#define REC_BASE_CLOCK_H
+
+#include <stdint.h>
+
+struct rec_clock {
+	int64_t (*wall_us)(void *context);      /* CLOCK_REALTIME */
+	int64_t (*monotonic_us)(void *context); /* CLOCK_MONOTONIC */
+	void *context;
+};
+extern const struct rec_clock rec_clock_real; /* const: not state */
+
+/* A clock that stands still until it is moved; for tests and the simulator. */
+struct rec_clock_manual {
+	struct rec_clock clock;
+	int64_t now_wall_us, now_monotonic_us;
+};
+void rec_clock_manual_init(struct rec_clock_manual *m, int64_t wall_us);
+void rec_clock_manual_advance(struct rec_clock_manual *m, int64_t us); /* both hands */
+
+/* getrandom(2); never fails after boot. */
+uint64_t rec_random_u64(void);
+#define REC_UUID_BYTES 37
+/* A version 4 UUID in lower case from 16 random bytes given (pure), or from getrandom. */
+char *rec_uuid_format(const uint8_t random[16], char out[REC_UUID_BYTES]);
+char *rec_uuid_new(char out[REC_UUID_BYTES]);
+
+#endif

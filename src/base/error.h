@@ -1,0 +1,31 @@
+/* error.h - how every floor reports failure.
+ *
+ * A function returns 0, a positive documented outcome (enum rec_outcome; its caller must handle it) or a
+ * negative code (enum rec_error_code; passed up unchanged). Whoever first knows what went wrong fills the
+ * error once: "WHAT: WHY (way out)". Floors above may prefix context, never replace the code.
+ */
+#ifndef REC_BASE_ERROR_H
+#define REC_BASE_ERROR_H
+
+#include <stdarg.h>
+
+#include "reconciler.h"
+
+/* Fills *error (may be NULL) and returns code, so that `return rec_fail(error, REC_E_IO, ...)` reads well.
+ * Control characters in the formatted message are replaced by '?', a long one is cut at a character. */
+int rec_fail(struct rec_error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* The same for a failed system call: appends ": strerror(errnum)" and picks the code from errnum
+ * (ENOSPC, EDQUOT -> FULL; EACCES, EPERM -> PERMISSION; EROFS -> READ_ONLY; ENOMEM -> NOMEM; ENOENT ->
+ * NO_STORE is NOT picked here: it is IO; else IO). */
+int rec_fail_errno(struct rec_error *error, int errnum, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Puts "context: " before the message already in *error; returns error->code (or code if error is NULL). */
+int rec_fail_context(struct rec_error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* "out of memory" */
+int rec_fail_nomem(struct rec_error *error);
+
+enum rec_error_class rec_error_class_of(int code);
+
+#endif
