@@ -1,0 +1,105 @@
+/* backend.h - what a backend implements. Only store.c and the backends include this.
+ *
+ * A backend embeds struct rec_store as its first member. Every op is "must" unless marked "may" (NULL
+ * allowed). Arguments were checked by the wrapper in store.c; a write op is only called inside a group
+ * (the wrapper opens one around a single write), so a backend implements begin/commit/rollback and then
+ * plain writes. After a negative result from a write op the wrapper calls rollback.
+ */
+#ifndef REC_STORE_BACKEND_H
+#define REC_STORE_BACKEND_H
+
+#include "store/store.h"
+
+struct rec_store_ops {
+	const char *backend; /* "sqlite" */
+	void (*close)(struct rec_store *s);
+
+	/* reads: as the wrappers of store.h */
+	int (*snapshot)(struct rec_store *s, const struct rec_slice *ids, size_t count, unsigned fields,
+			struct rec_snapshot *out,
+			struct rec_error *error); /* out is initialised; on failure the wrapper releases it */
+	int (*get)(struct rec_store *s, struct rec_slice id, struct rec_arena *arena, struct rec_task *out,
+		   struct rec_error *error);
+	int (*list)(struct rec_store *s, const struct rec_list_options *options, rec_task_fn *fn, void *context,
+		    struct rec_error *error);
+	int (*find_prefix)(struct rec_store *s, bool blockers, struct rec_slice prefix, struct rec_arena *arena,
+			   struct rec_slice *ids, size_t capacity, size_t *ret_count, struct rec_error *error);
+	int (*blockers)(struct rec_store *s, struct rec_slice task_id, bool open_only, rec_blocker_fn *fn,
+			void *context, struct rec_error *error);
+	int (*blocker_get)(struct rec_store *s, struct rec_slice id, struct rec_arena *arena, struct rec_blocker *out,
+			   struct rec_error *error);
+
+	/* groups */
+	int (*begin)(struct rec_store *s, struct rec_error *error);
+	int (*commit)(struct rec_store *s, struct rec_error *error); /* on failure the backend has rolled back */
+	void (*rollback)(struct rec_store *s);
+
+	/* writes, inside a group. None of them rolls parents up: the wrapper does, with the four below. */
+	int (*create)(struct rec_store *s, const struct rec_task *task, struct rec_error *error);
+	int (*edit)(struct rec_store *s, const struct rec_task *task, unsigned fields, struct rec_error *error);
+	int (*remove)(struct rec_store *s, struct rec_slice id, struct rec_error *error);
+	/* compare-and-set of one row; REC_NOT_FOUND, REC_CONFLICT + *now */
+	int (*write_status)(struct rec_store *s, struct rec_slice id, enum rec_status from, enum rec_status to,
+			    enum rec_status *now, struct rec_error *error);
+	/* parent_id of a task into `arena` (data == NULL: none) and its status; REC_NOT_FOUND */
+	int (*parent)(struct rec_store *s, struct rec_slice id, struct rec_arena *arena, struct rec_slice *ret_parent,
+		      enum rec_status *ret_status, struct rec_error *error);
+	/* how many children by status, and how many with an unrecognised one */
+	int (*children)(struct rec_store *s, struct rec_slice id, uint64_t counts[REC_STATUS_COUNT],
+			uint64_t *unrecognised, struct rec_error *error);
+	/* is_leaf = 0 if it has children, 1 if none (REC_NOT_FOUND is fine: a dangling parent_id) */
+	int (*mark_composite)(struct rec_store *s, struct rec_slice id, struct rec_error *error);
+
+	int (*blocker_create)(struct rec_store *s, const struct rec_blocker *blocker, struct rec_error *error);
+	int (*blocker_answer)(struct rec_store *s, struct rec_slice id, struct rec_slice text, struct rec_error *error);
+	int (*blocker_resolve)(struct rec_store *s, struct rec_slice id, struct rec_error *error);
+	int (*event_add)(struct rec_store *s, const struct rec_event *event, struct rec_error *error);
+	int (*events)(struct rec_store *s, int64_t since, uint64_t limit, rec_event_fn *fn, void *context,
+		      struct rec_error *error);
+
+	/* claims: the status itself is written by the wrapper with write_status first (READY -> IN_PROGRESS), so
+	 * claim_add only adds the row (REC_EXISTS), records the released blockers, makes the runs row. */
+	int (*claim_add)(struct rec_store *s, struct rec_claim *claim, struct rec_error *error);
+	/* removes the claim, records the attempt (finish) or frees its number (release: finish == NULL), closes or
+	 * removes the runs row; gives the task id. REC_NOT_FOUND */
+	int (*claim_end)(struct rec_store *s, int64_t claim_id, const struct rec_finish *finish,
+			 struct rec_arena *arena, struct rec_slice *ret_task_id, struct rec_error *error);
+	int (*claims)(struct rec_store *s, rec_claim_fn *fn, void *context, struct rec_error *error);
+	int (*running_runs)(struct rec_store *s, rec_id_fn *fn, void *context, struct rec_error *error); /* may */
+	int (*batch_belief)(struct rec_store *s, struct rec_slice batch_id, rec_belief_fn *fn, void *context,
+			    struct rec_error *error); /* may: REC_NOT_FOUND */
+
+	int (*changes)(struct rec_store *s, struct rec_cursor *cursor, rec_id_fn *fn, void *context,
+		       struct rec_error *error);
+	int (*wake_fd)(struct rec_store *s, int *ret_fd, struct rec_error *error); /* may: -1 */
+	void (*wake_drain)(struct rec_store *s);                                   /* may */
+	int (*gc)(struct rec_store *s, struct rec_gc *gc, struct rec_error *error);
+	int (*problems)(struct rec_store *s, rec_problem_fn *fn, void *context, struct rec_error *error); /* may */
+};
+
+struct rec_store {
+	const struct rec_store_ops *ops;
+	const struct rec_allocator *allocator;
+	const struct rec_clock *clock;
+	struct rec_store_info info;
+	int64_t busy_timeout_ms;
+	bool in_group, group_failed;
+	rec_warning_fn *warn;
+	void *warn_context;
+	struct rec_warned *warned; /* which (id, column) were told already; bounded */
+};
+
+/* For backends: tell a warning once. `shown` is made from `value`. */
+void rec_store_warn(struct rec_store *s, struct rec_slice task_id, const char *column, const char *problem,
+		    struct rec_slice value);
+/* Snapshot filling. */
+int rec_snapshot_reserve(struct rec_snapshot *out, size_t count, struct rec_error *error); /* facts, all ABSENT */
+int rec_snapshot_add_raw(struct rec_snapshot *out, size_t index, struct rec_slice text, struct rec_error *error);
+
+/* Constructors; what `path` may be is the backend's business. */
+int rec_store_memory_open(const char *name, const struct rec_store_options *options, struct rec_store **ret_store,
+			  struct rec_error *error);
+int rec_store_sqlite_open(const char *path, const struct rec_store_options *options, struct rec_store **ret_store,
+			  struct rec_error *error);
+
+#endif
