@@ -1,0 +1,85 @@
+# A thin front: Meson does the work. Each target first installs the Debian packages it misses.
+.DEFAULT_GOAL := all
+SHELL := /bin/bash
+PREFIX ?= /usr/local
+PYTHON := $(firstword $(wildcard /usr/bin/python3) python3)
+FUZZ_SECONDS ?= 60
+
+# $(call setup,FOLDER,OPTIONS): configure a build folder once.
+setup = test -f $(1)/build.ninja || meson setup $(1) $(2)
+# $(call test,FOLDER,OPTIONS): run tests, then say how many, and fail if one failed.
+test = meson test -C $(1) --print-errorlogs $(2); result=$$?; $(PYTHON) scripts/test-totals $(1); exit $$result
+sanitized = --buildtype=debugoptimized -Db_lundef=false
+
+.PHONY: all demo check bench install asan tsan valgrind fuzz coverage tidy format clean help
+
+all: ## build the command and the library (build-release)
+	@scripts/install-deps build
+	@$(call setup,build-release,--buildtype=release --prefix=$(PREFIX) -Dtests=disabled)
+	@ninja -C build-release
+
+demo: all ## build, then show what it does on a small workspace
+	@scripts/demo build-release/src/cli/reconciler
+
+check: ## build with tests and run them all
+	@scripts/install-deps check
+	@$(call setup,build-check,)
+	@ninja -C build-check
+	@$(call test,build-check,)
+
+bench: all ## measure against the references, write docs/benchmarks.md
+	@$(PYTHON) bench/run.py --build build-release --write docs/benchmarks.md
+
+install: all ## install under PREFIX (/usr/local); DESTDIR is honoured
+	@meson install -C build-release --no-rebuild
+
+asan: ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@scripts/install-deps ci
+	@CC=clang; export CC; $(call setup,build-asan,$(sanitized) -Db_sanitize=address$(,)undefined)
+	@ninja -C build-asan
+	@$(call test,build-asan,--suite unit --suite contract --suite fuzz --timeout-multiplier 3)
+
+tsan: ## the tests under ThreadSanitizer
+	@scripts/install-deps ci
+	@CC=clang; export CC; $(call setup,build-tsan,$(sanitized) -Db_sanitize=thread)
+	@ninja -C build-tsan
+	@$(call test,build-tsan,--suite unit --suite contract --timeout-multiplier 5)
+
+valgrind: ## the unit and contract tests under valgrind
+	@scripts/install-deps ci
+	@$(call setup,build-check,)
+	@ninja -C build-check
+	@$(call test,build-check,--suite unit --suite contract --timeout-multiplier 20 \
+		--wrapper 'valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=all')
+
+fuzz: ## run every fuzzer for FUZZ_SECONDS (60) seconds
+	@scripts/install-deps ci
+	@CC=clang; export CC; $(call setup,build-fuzz,$(sanitized) -Dfuzz=true -Db_sanitize=address$(,)undefined)
+	@ninja -C build-fuzz
+	@scripts/fuzz build-fuzz $(FUZZ_SECONDS)
+
+coverage: ## which lines the tests reach (build-coverage/meson-logs)
+	@scripts/install-deps ci
+	@$(call setup,build-coverage,-Db_coverage=true --buildtype=debug)
+	@ninja -C build-coverage
+	@meson test -C build-coverage --print-errorlogs
+	@gcovr --root . build-coverage --filter src/ --exclude '.*/test-[^/]*\.c' --print-summary \
+		--txt build-coverage/meson-logs/coverage.txt
+	@echo "per file: build-coverage/meson-logs/coverage.txt"
+
+tidy: ## clang-tidy and cppcheck over all sources
+	@scripts/install-deps ci
+	@CC=clang; export CC; $(call setup,build-clang,-Dwerror=true)
+	@scripts/static-analysis build-clang
+
+format: ## put all C sources into the house's form
+	@scripts/install-deps ci
+	@git ls-files '*.c' '*.h' | xargs clang-format -i
+
+clean: ## remove every build folder
+	@rm -rf build-release build-check build-asan build-tsan build-fuzz build-coverage build-clang
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/\1\t\2/p' Makefile | expand -t 12
+
+, := ,
