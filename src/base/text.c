@@ -1,0 +1,111 @@
+/* text.c - ASCII is passed over eight bytes at a time; everything else goes through one step of utf8.h. */
+#include "base/text.h"
+
+#include "base/utf8.h"
+
+size_t rec_utf8_error_offset(struct rec_slice text)
+{
+	size_t i = 0;
+	while (i < text.length) {
+		i += rec_ascii_run(text.data + i, text.length - i);
+		if (i == text.length)
+			break;
+		int step = rec_utf8_step((const unsigned char *)text.data + i, text.length - i);
+		if (step < 0)
+			return i;
+		i += (size_t)step;
+	}
+	return i;
+}
+
+bool rec_utf8_valid(struct rec_slice text)
+{
+	return rec_utf8_error_offset(text) == text.length;
+}
+
+static bool code_is_control(uint32_t code)
+{
+	return code < 0x20 || (code >= 0x7f && code <= 0x9f);
+}
+
+/* U+2028, U+2029 end a line; the embeddings, overrides and isolates reorder what follows them, so that a
+ * hostile id could look like another. */
+static bool code_breaks_line(uint32_t code)
+{
+	return (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+}
+
+const char *rec_id_problem(struct rec_slice id)
+{
+	if (id.length == 0)
+		return "is empty";
+	if (id.length > REC_ID_BYTES_MAX)
+		return "is longer than 255 bytes";
+	if (!rec_utf8_valid(id))
+		return "is not UTF-8";
+	const unsigned char *p = (const unsigned char *)id.data;
+	for (size_t i = 0; i < id.length; i++)
+		if (p[i] < 0x20 || p[i] == 0x7f || (p[i] == 0xc2 && p[i + 1] < 0xa0))
+			return "holds a control character";
+	return NULL;
+}
+
+/* One piece of shown text: a character as it is, or one byte as \xNN. Returns how many bytes of the text it
+ * stands for. */
+static size_t show_piece(struct rec_slice text, size_t at, char piece[4], size_t *ret_length)
+{
+	const unsigned char *p = (const unsigned char *)text.data + at;
+	int step = rec_utf8_step(p, text.length - at);
+	uint32_t code = step > 0 ? rec_utf8_code_point(p, step) : 0;
+	if (step > 0 && !code_is_control(code) && !code_breaks_line(code)) {
+		memcpy(piece, p, (size_t)step);
+		*ret_length = (size_t)step;
+		return (size_t)step;
+	}
+	static const char digits[] = "0123456789abcdef";
+	piece[0] = '\\';
+	piece[1] = 'x';
+	piece[2] = digits[*p >> 4];
+	piece[3] = digits[*p & 15];
+	*ret_length = 4;
+	return 1;
+}
+
+/* Writes at most `room` bytes to out (NULL: only measures) and returns how many. */
+static size_t show(char *out, size_t room, struct rec_slice text)
+{
+	size_t used = 0, cut = 0;
+	for (size_t at = 0; at < text.length;) {
+		char piece[4];
+		size_t length;
+		at += show_piece(text, at, piece, &length);
+		if (length > room - used) {
+			size_t dots = room - cut < 3 ? room - cut : 3;
+			if (out)
+				memset(out + cut, '.', dots);
+			return cut + dots;
+		}
+		if (out)
+			memcpy(out + used, piece, length);
+		used += length;
+		if (room - used >= 3)
+			cut = used;
+	}
+	return used;
+}
+
+int rec_text_show(struct rec_buffer *out, struct rec_slice text, size_t bytes_max)
+{
+	size_t length = show(NULL, bytes_max, text);
+	char *place = rec_buffer_space(out, length);
+	if (!place)
+		return out->failed;
+	rec_buffer_added(out, show(place, bytes_max, text));
+	return 0;
+}
+
+char *rec_text_shown(char *out, size_t capacity, struct rec_slice text)
+{
+	out[show(out, capacity - 1, text)] = '\0';
+	return out;
+}
