@@ -1,6 +1,7 @@
-/* idmap.h - from an id to its index, for lists of up to 2^32-2 ids. Open addressing, at most 16 bytes of
- * memory an id, average O(1). The map does not own the ids: the caller keeps them in an array of slices
- * (or gives them back through the array pointer at each call). Seeded, so hostile ids cannot line up. */
+/* idmap.h - from an id to its index, for lists of up to 3 * 2^30 ids. Open addressing, average O(1); 11 bytes of
+ * memory an id when reserved, 11 to 22 while growing. The map does not own the ids: the caller keeps them in an
+ * array of slices (or gives them back through the array pointer at each call). Seeded, so hostile ids cannot
+ * line up. */
 #ifndef REC_BASE_IDMAP_H
 #define REC_BASE_IDMAP_H
 
@@ -12,7 +13,7 @@
 struct rec_idmap {
 	const struct rec_allocator *allocator;
 	uint64_t *cells; /* low half: index + 1, high half: hash bits; 0 = empty */
-	size_t mask, count;
+	size_t capacity, count;
 	uint64_t seed;
 };
 void rec_idmap_init(struct rec_idmap *m, const struct rec_allocator *a, uint64_t seed);
@@ -25,6 +26,7 @@ uint32_t rec_idmap_find(const struct rec_idmap *m, const struct rec_slice *ids, 
 int rec_idmap_add(struct rec_idmap *m, const struct rec_slice *ids, uint32_t index, uint32_t *ret_first);
 /* Removes `id` (backward shift, no tombstones). Returns whether it was there. */
 bool rec_idmap_remove(struct rec_idmap *m, const struct rec_slice *ids, struct rec_slice id);
+/* For tables in memory only: the value may change with the version and the machine. */
 uint64_t rec_hash(struct rec_slice bytes, uint64_t seed);
 
 #endif
