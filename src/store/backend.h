@@ -3,11 +3,14 @@
  * A backend embeds struct rec_store as its first member. Every op is "must" unless marked "may" (NULL
  * allowed). Arguments were checked by the wrapper in store.c; a write op is only called inside a group
  * (the wrapper opens one around a single write), so a backend implements begin/commit/rollback and then
- * plain writes. After a negative result from a write op the wrapper calls rollback.
+ * plain writes. After a negative result of any op inside a group the wrapper calls rollback at once (which must
+ * be harmless when the backend has rolled back already), and no op before the next begin but close.
+ * A positive outcome has written nothing.
  */
 #ifndef REC_STORE_BACKEND_H
 #define REC_STORE_BACKEND_H
 
+#include "base/timestamp.h"
 #include "store/store.h"
 
 struct rec_store_ops {
@@ -34,7 +37,10 @@ struct rec_store_ops {
 	int (*commit)(struct rec_store *s, struct rec_error *error); /* on failure the backend has rolled back */
 	void (*rollback)(struct rec_store *s);
 
-	/* writes, inside a group. None of them rolls parents up: the wrapper does, with the four below. */
+	/* writes, inside a group. None of them rolls parents up: the wrapper does, with the four below. Every
+	 * created_at, updated_at, created_by, claimed_at and event time is present; updated_at (edit,
+	 * write_status) and answered_at are made with rec_store_now. external_url is unique: REC_E_INVALID
+	 * naming it and the task that has it. */
 	int (*create)(struct rec_store *s, const struct rec_task *task, struct rec_error *error);
 	int (*edit)(struct rec_store *s, const struct rec_task *task, unsigned fields, struct rec_error *error);
 	int (*remove)(struct rec_store *s, struct rec_slice id, struct rec_error *error);
@@ -47,7 +53,8 @@ struct rec_store_ops {
 	/* how many children by status, and how many with an unrecognised one */
 	int (*children)(struct rec_store *s, struct rec_slice id, uint64_t counts[REC_STATUS_COUNT],
 			uint64_t *unrecognised, struct rec_error *error);
-	/* is_leaf = 0 if it has children, 1 if none (REC_NOT_FOUND is fine: a dangling parent_id) */
+	/* is_leaf = 0 if it has children, 1 if none; updated_at stays (REC_NOT_FOUND is fine: a dangling
+	 * parent_id) */
 	int (*mark_composite)(struct rec_store *s, struct rec_slice id, struct rec_error *error);
 
 	int (*blocker_create)(struct rec_store *s, const struct rec_blocker *blocker, struct rec_error *error);
@@ -60,8 +67,8 @@ struct rec_store_ops {
 	/* claims: the status itself is written by the wrapper with write_status first (READY -> IN_PROGRESS), so
 	 * claim_add only adds the row (REC_EXISTS), records the released blockers, makes the runs row. */
 	int (*claim_add)(struct rec_store *s, struct rec_claim *claim, struct rec_error *error);
-	/* removes the claim, records the attempt (finish) or frees its number (release: finish == NULL), closes or
-	 * removes the runs row; gives the task id. REC_NOT_FOUND */
+	/* removes the claim, records the attempt (finish) or frees its number and forgets the blockers it recorded
+	 * (release: finish == NULL), closes or removes the runs row; gives the task id. REC_NOT_FOUND */
 	int (*claim_end)(struct rec_store *s, int64_t claim_id, const struct rec_finish *finish,
 			 struct rec_arena *arena, struct rec_slice *ret_task_id, struct rec_error *error);
 	int (*claims)(struct rec_store *s, rec_claim_fn *fn, void *context, struct rec_error *error);
@@ -71,9 +78,9 @@ struct rec_store_ops {
 
 	int (*changes)(struct rec_store *s, struct rec_cursor *cursor, rec_id_fn *fn, void *context,
 		       struct rec_error *error);
-	int (*wake_fd)(struct rec_store *s, int *ret_fd, struct rec_error *error); /* may: -1 */
-	void (*wake_drain)(struct rec_store *s);                                   /* may */
-	int (*gc)(struct rec_store *s, struct rec_gc *gc, struct rec_error *error);
+	int (*wake_fd)(struct rec_store *s, int *ret_fd, struct rec_error *error);  /* may: -1 */
+	void (*wake_drain)(struct rec_store *s);                                    /* may */
+	int (*gc)(struct rec_store *s, struct rec_gc *gc, struct rec_error *error); /* outside a group if dry_run */
 	int (*problems)(struct rec_store *s, rec_problem_fn *fn, void *context, struct rec_error *error); /* may */
 };
 
@@ -83,22 +90,36 @@ struct rec_store {
 	const struct rec_clock *clock;
 	struct rec_store_info info;
 	int64_t busy_timeout_ms;
-	bool in_group, group_failed;
+	bool in_group;                 /* the caller's view: true until commit or rollback, also after a failure */
+	bool in_callback;              /* a read is calling its callback */
+	struct rec_error group_failed; /* .code: 0, or what a call inside the group failed with */
 	rec_warning_fn *warn;
 	void *warn_context;
 	struct rec_warned *warned; /* which (id, column) were told already; bounded */
 };
 
-/* For backends: tell a warning once. `shown` is made from `value`. */
+/* For constructors: fills in all of the above from the options (may be NULL) with the defaults; info.backend and
+ * info.mode too. rec_store_close releases `warned`, then calls ops->close, which frees the rest. */
+void rec_store_setup(struct rec_store *s, const struct rec_store_ops *ops, const struct rec_store_options *options);
+/* The wall clock's time as text, in `buffer`. */
+struct rec_slice rec_store_now(const struct rec_store *s, char buffer[REC_TIMESTAMP_BYTES]);
+/* For backends: tell a warning once. `shown` is made from `value`. Costs nothing while nobody listens. */
 void rec_store_warn(struct rec_store *s, struct rec_slice task_id, const char *column, const char *problem,
 		    struct rec_slice value);
 /* Snapshot filling. */
 int rec_snapshot_reserve(struct rec_snapshot *out, size_t count, struct rec_error *error); /* facts, all ABSENT */
 int rec_snapshot_add_raw(struct rec_snapshot *out, size_t index, struct rec_slice text, struct rec_error *error);
 
+/* Raws may be added in any order; the wrapper sorts them. */
+
 /* Constructors; what `path` may be is the backend's business. */
 int rec_store_memory_open(const char *name, const struct rec_store_options *options, struct rec_store **ret_store,
 			  struct rec_error *error);
+/* A second handle on the data of a memory store, for tests of concurrency. It sees committed state only; a
+ * begin while another handle is in a group is REC_E_BUSY at once. The data lives until the last handle is
+ * closed, in the memory of the first one's allocator. */
+int rec_store_memory_share(struct rec_store *store, const struct rec_store_options *options,
+			   struct rec_store **ret_second, struct rec_error *error);
 int rec_store_sqlite_open(const char *path, const struct rec_store_options *options, struct rec_store **ret_store,
 			  struct rec_error *error);
 

@@ -7,8 +7,9 @@
  * Results: see base/error.h. Any call may return REC_E_BUSY (locked for longer than busy_timeout_ms),
  * REC_E_IO, REC_E_FULL, REC_E_CORRUPT, REC_E_NOMEM, REC_E_PERMISSION; after any negative result nothing of
  * that call (or, inside a group, of the whole group) is stored, and the store can be used again unless the
- * code is REC_E_CORRUPT. Reads outside a group see one consistent snapshot each; inside a group they see
- * the group's own writes, and nobody else can write until it ends.
+ * code is REC_E_CORRUPT. A callback's result that ends a read is that read's result. A callback must not call
+ * the store it is called from (REC_E_BUG). Reads outside a group see one consistent snapshot each; inside a group they
+ * see the group's own writes, and nobody else can write until it ends.
  *
  * Threads: a store belongs to one thread at a time; several stores may be open on the same place.
  */
@@ -152,8 +153,10 @@ int rec_store_blocker_get(struct rec_store *s, struct rec_slice id, struct rec_a
 
 /* Several writes as one durable step (group commit). begin waits for the writer's lock; what is read until
  * commit is the newest state and stays so. Groups do not nest (REC_E_BUG). A write outside a group is a
- * group of its own. Positive outcomes inside a group leave the group usable; after a negative one only
- * rollback is possible. */
+ * group of its own. Positive outcomes inside a group leave the group usable; a negative result of any call
+ * inside it rolls everything back at once, and until the group is ended by rollback or commit every further
+ * call (commit too, which then ends it) returns that same code. REC_E_READ_ONLY, REC_E_UNINITIALISED: no
+ * group here. */
 int rec_store_begin(struct rec_store *s, struct rec_error *error);
 int rec_store_commit(struct rec_store *s, struct rec_error *error); /* negative: everything was rolled back */
 void rec_store_rollback(struct rec_store *s);
@@ -163,9 +166,14 @@ bool rec_store_in_group(const struct rec_store *s);
 /* All of these take UTF-8 within the limits of reconciler.h (REC_E_INVALID names what is wrong). */
 
 /* Creates a task with its blockers. Missing values are the caller's business, except: created_at and
- * updated_at absent -> now. is_leaf is stored as given; giving a parent_id makes the parent composite
- * (is_leaf = 0), and rolls it up. REC_EXISTS. */
+ * updated_at absent -> now, and a blocker's created_at -> now, created_by -> "human". is_leaf is stored as
+ * given; giving a parent_id makes the parent composite (is_leaf = 0), and rolls it up. A parent and
+ * dependencies that do not exist are taken as they are. REC_EXISTS: the task's id or that of one of its
+ * blockers is taken. REC_E_INVALID also if another task has that external_url. */
 int rec_store_create(struct rec_store *s, const struct rec_task *task, struct rec_error *error);
+/* The same for import: the task is stored exactly as given and no other row is touched (no composite mark, no
+ * roll-up), so that what was exported comes back whatever the order. */
+int rec_store_create_as_given(struct rec_store *s, const struct rec_task *task, struct rec_error *error);
 
 enum rec_edit_fields {
 	REC_EDIT_TITLE = 1,
@@ -175,7 +183,9 @@ enum rec_edit_fields {
 	REC_EDIT_PARENT = 16,
 	REC_EDIT_EXTERNAL_URL = 32,
 };
-/* Writes those fields of *task to the task with id task->id. REC_NOT_FOUND. */
+/* Writes those fields of *task to the task with id task->id. A moved task (REC_EDIT_PARENT) makes the new parent
+ * composite and the old one a leaf again if that was its last child, and rolls both up. REC_NOT_FOUND.
+ * REC_E_INVALID also for a task that would be its own parent or an external_url that another task has. */
 int rec_store_edit(struct rec_store *s, const struct rec_task *task, unsigned fields, struct rec_error *error);
 /* Deletes a task and everything of it (blockers, runs and other rows that point at it). REC_NOT_FOUND;
  * REC_REFUSED while claimed. */
@@ -194,7 +204,8 @@ typedef void rec_rollup_fn(void *context, const struct rec_rollup_change *change
 int rec_store_set_status(struct rec_store *s, struct rec_slice id, enum rec_status from, enum rec_status to,
 			 enum rec_status *ret_now, rec_rollup_fn *on_rollup, void *context, struct rec_error *error);
 
-/* blocker->task_id must exist (REC_NOT_FOUND). REC_EXISTS. status OPEN unless given otherwise (import). */
+/* blocker->task_id must exist (REC_NOT_FOUND, which comes before REC_EXISTS). status OPEN unless given otherwise
+ * (import). created_at absent -> now; created_by ("human", "agent", "system") absent -> "human". */
 int rec_store_blocker_create(struct rec_store *s, const struct rec_blocker *blocker, struct rec_error *error);
 /* OPEN -> ANSWERED (an ANSWERED one may be answered again). REC_NOT_FOUND; REC_REFUSED if RESOLVED. The task is
  * untouched. */
@@ -220,13 +231,13 @@ struct rec_claim {
 	struct rec_slice claimed_at;
 	bool child_owns_run; /* do not make or close the RUNNING runs row */
 };
-/* READY -> IN_PROGRESS and the claim, or nothing: REC_NOT_FOUND, REC_CONFLICT (not READY; *ret_now),
- * REC_EXISTS (claimed). Records which blockers are released now, and (unless child_owns_run) makes the
- * RUNNING runs row. Rolls parents up. Fills in claim->claim_id and ->attempt. */
+/* READY -> IN_PROGRESS and the claim, or nothing: REC_NOT_FOUND, REC_CONFLICT (not READY, claimed or not;
+ * *ret_now, which may be NULL), REC_EXISTS (READY but still claimed). Records which blockers are released now, and
+ * (unless child_owns_run) makes the RUNNING runs row. Rolls parents up. Fills in claim->claim_id and ->attempt. */
 int rec_store_claim(struct rec_store *s, struct rec_claim *claim, enum rec_status *ret_now, struct rec_error *error);
 /* Ends the attempt: removes the claim, records the outcome, closes the runs row, and writes `to` only if
- * the status is still IN_PROGRESS (to == ABSENT: leave it). REC_NOT_FOUND: no such claim. *ret_status is
- * the status afterwards. */
+ * the status is still IN_PROGRESS (to == ABSENT: leave it), rolling parents up. REC_NOT_FOUND: no such claim.
+ * *ret_status (may be NULL) is the status afterwards, ABSENT if the task is gone. */
 struct rec_finish {
 	int64_t claim_id;
 	enum rec_status to;
@@ -237,7 +248,8 @@ struct rec_finish {
 int rec_store_finish(struct rec_store *s, const struct rec_finish *finish, enum rec_status *ret_status,
 		     struct rec_error *error);
 /* Gives a claim back that never started: IN_PROGRESS -> READY if still so, the attempt number is reused,
- * the runs row removed. REC_NOT_FOUND. */
+ * the runs row removed, the released blockers it recorded forgotten (those of the attempt before count again).
+ * REC_NOT_FOUND. */
 int rec_store_release(struct rec_store *s, int64_t claim_id, struct rec_error *error);
 typedef int rec_claim_fn(void *context, const struct rec_claim *claim);
 int rec_store_claims(struct rec_store *s, rec_claim_fn *fn, void *context, struct rec_error *error);
@@ -264,7 +276,8 @@ struct rec_cursor {
  * is_leaf, insert, delete; its blockers), own writes included, and moves the cursor to now. An id may come
  * more than once. Nothing new: fn is not called; O(1) whatever the number of tasks. REC_RESCAN (fn not called,
  * cursor moved to now): take a full snapshot; given when the cursor is zero, pruned away, the schema
- * changed, a trigger is gone, or the store has no feed of its own and something changed. */
+ * changed, a trigger is gone, or the store has no feed of its own and something changed. If fn ends it, the
+ * cursor stays. Not inside a group (REC_E_BUG): what a rollback takes back must not move a cursor. */
 int rec_store_changes(struct rec_store *s, struct rec_cursor *cursor, rec_id_fn *fn, void *context,
 		      struct rec_error *error);
 /* A descriptor that becomes readable when the store may have changed; owned by the store; -1 where there is
@@ -289,7 +302,8 @@ struct rec_gc {
 	bool dry_run;
 	uint64_t changes, events, attempts; /* out: how many went (or would go) */
 };
-/* Prunes the change feed, events, ended attempts. Consumers that fall behind the pruned feed get REC_RESCAN. */
+/* Prunes the change feed, events, ended attempts (never the last one of a task, so numbers go on and blockers_new
+ * stays right). Consumers that fall behind the pruned feed get REC_RESCAN. A dry run writes nothing. */
 int rec_store_gc(struct rec_store *s, struct rec_gc *gc, struct rec_error *error);
 
 /* What is wrong with the store itself: missing triggers, indexes. fn gets a sentence for each. */
