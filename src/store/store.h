@@ -59,6 +59,8 @@ struct rec_store_info {
 	enum rec_store_mode mode;
 };
 void rec_store_info(const struct rec_store *s, struct rec_store_info *ret_info); /* lives as long as s */
+/* What the store was opened with, for whoever works on it; NULL: libc's. */
+const struct rec_allocator *rec_store_allocator(const struct rec_store *s);
 
 /* ---- Warnings: bad rows are never the end of a read ------------------------------------------------ */
 
@@ -70,8 +72,11 @@ struct rec_warning {
 	const char *shown;
 };
 typedef void rec_warning_fn(void *context, const struct rec_warning *warning);
-/* Where warnings of later reads go; NULL: nowhere. Each (id, column) is told once per open store. */
+/* Where warnings of later reads go; NULL: nowhere. Each (id, column) is told once to each listener: setting one
+ * (again) forgets what was told. */
 void rec_store_on_warning(struct rec_store *s, rec_warning_fn *fn, void *context);
+/* Who listens now, so that a borrower can set it again. */
+void rec_store_warning_listener(const struct rec_store *s, rec_warning_fn **ret_fn, void **ret_context);
 
 /* ---- Reads -------------------------------------------------------------------------------------- */
 
@@ -174,6 +179,8 @@ int rec_store_create(struct rec_store *s, const struct rec_task *task, struct re
 /* The same for import: the task is stored exactly as given and no other row is touched (no composite mark, no
  * roll-up), so that what was exported comes back whatever the order. */
 int rec_store_create_as_given(struct rec_store *s, const struct rec_task *task, struct rec_error *error);
+/* The mark alone, for the end of an import: is_leaf = 0 if the task has children, else 1. REC_NOT_FOUND. */
+int rec_store_mark_composite(struct rec_store *s, struct rec_slice id, struct rec_error *error);
 
 enum rec_edit_fields {
 	REC_EDIT_TITLE = 1,
@@ -197,6 +204,9 @@ struct rec_rollup_change {
 	enum rec_status from, to;
 };
 typedef void rec_rollup_fn(void *context, const struct rec_rollup_change *change);
+/* Who is told of the roll-ups of every later write that takes no on_rollup of its own (create, edit, delete,
+ * claim, finish, release); NULL: nobody. fn must not call the store. */
+void rec_store_on_rollup(struct rec_store *s, rec_rollup_fn *fn, void *context);
 /* Compare-and-set from -> to, then the roll-up of its parents. Legality of the path is checked by the
  * caller (rec_transition_path), not here. from == REC_STATUS_UNRECOGNISED matches any value that is none of
  * the seven. on_rollup may be NULL. REC_NOT_FOUND; REC_CONFLICT with *ret_now the present status (may be
