@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""Every option of the command stands in a man page, and every command too.
+
+usage: options.py RECONCILER MAN-FOLDER
+
+Walks `reconciler --help`, `reconciler COMMAND --help` and `reconciler COMMAND SUBCOMMAND --help`. An option must
+be named in the page of its command (reconciler-COMMAND.1), if there is one, or in reconciler.1.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z0-9-]*|-[A-Za-z0-9])(?![\w-])")
+COMMAND = re.compile(r"^  ([a-z][a-z-]*)(?=\s|$)")
+
+
+def options_of(help_text):
+    return set(OPTION.findall(help_text))
+
+
+def commands_of(help_text):
+    """The words at the beginning of the indented lines below a heading that ends in "ommands:"."""
+    found, inside = [], False
+    for line in help_text.splitlines():
+        if re.search(r"ommands\b.*:$", line):
+            inside = True
+        elif line and not line[0].isspace():
+            inside = False
+        elif inside:
+            found += COMMAND.findall(line)
+    return found
+
+
+def plain(page):
+    """roff without fonts and with plain hyphens."""
+    return re.sub(r"\\f[A-Z]|\\&", "", page).replace("\\-", "-").replace("\\(aq", "'")
+
+
+def missing(help_text, pages):
+    named = set()
+    for page in pages:
+        named |= options_of(plain(page))
+    return sorted(options_of(help_text) - named)
+
+
+def help_of(program, words):
+    result = subprocess.run([program, *words, "--help"], capture_output=True, text=True, timeout=20, check=False)
+    if result.returncode != 0 or not result.stdout.startswith("usage: "):
+        sys.exit(f"{' '.join([program, *words])} --help: exit {result.returncode}, no usage on standard output")
+    return result.stdout
+
+
+def page_of(folder, name):
+    path = pathlib.Path(folder, f"{name}.1")
+    return path.read_text(encoding="utf-8") if path.exists() else None
+
+
+def problems(program, folder):
+    general = page_of(folder, "reconciler") or sys.exit(f"{folder}: no reconciler.1")
+    top = help_of(program, [])
+    commands = commands_of(top)
+    if not commands:
+        sys.exit(f"{program} --help names no commands")
+    yield from (f"reconciler {option}" for option in missing(top, [general]))
+    for command in commands:
+        if not re.search(rf"\breconciler[- ]{command}\b|^\W*{command}\b", plain(general), re.M):
+            yield f"reconciler {command}"
+        pages = [page for page in (page_of(folder, f"reconciler-{command}"), general) if page]
+        text = help_of(program, [command])
+        yield from (f"reconciler {command} {option}" for option in missing(text, pages))
+        for sub in commands_of(text):
+            below = help_of(program, [command, sub])
+            yield from (f"reconciler {command} {sub} {option}" for option in missing(below, pages))
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    found = list(problems(sys.argv[1], sys.argv[2]))
+    for what in found:
+        print(f"not in any man page: {what}")
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()
