@@ -13,9 +13,10 @@ char *rec_timestamp_format(int64_t us, char out[REC_TIMESTAMP_BYTES]);
  * the next minute. 0 or REC_E_INVALID. */
 int rec_timestamp_parse(struct rec_slice text, int64_t *ret_us);
 /* "500ms", "30s", "5m", "2h", "1d"; a bare number is seconds; decimals allowed ("1.5s"). Not negative.
- * 0, REC_E_INVALID or REC_E_LIMIT (over about 290 years). */
+ * Digits below a microsecond are cut. 0, REC_E_INVALID or REC_E_LIMIT (over about 292 years: nanoseconds still fit
+ * 64 bits). */
 int rec_duration_parse(struct rec_slice text, int64_t *ret_us);
-/* "64K", "16M", "1G", bare bytes; powers of 1024. 0, REC_E_INVALID, REC_E_LIMIT. */
+/* "64K", "16M", "1G", "2T", small letters too, bare bytes; powers of 1024. 0, REC_E_INVALID, REC_E_LIMIT. */
 int rec_size_parse(struct rec_slice text, uint64_t *ret_bytes);
 
 #endif
