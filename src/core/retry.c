@@ -11,7 +11,7 @@ uint64_t rec_random_next(struct rec_random *r)
 
 uint64_t rec_random_below(struct rec_random *r, uint64_t limit)
 {
-	return limit ? (uint64_t)(((unsigned __int128)rec_random_next(r) * limit) >> 64) : 0;
+	return limit ? rec_random_next(r) % limit : 0;
 }
 
 int64_t rec_retry_delay_us(int64_t base_us, uint32_t times, struct rec_random *r)
