@@ -67,7 +67,9 @@ int rec_fail_errno(struct rec_error *error, int errnum, const char *format, ...)
 	va_end(arguments);
 	if (error) {
 		size_t used = strlen(error->message), room = sizeof error->message - used;
-		int wanted = snprintf(error->message + used, room, ": %s", strerrordesc_np(errnum));
+		const char *why = strerrordesc_np(errnum);
+		int wanted = why ? snprintf(error->message + used, room, ": %s", why)
+				 : snprintf(error->message + used, room, ": error %d", errnum);
 		message_tidy(error->message, sizeof error->message, used + (wanted < 0 ? 0 : (size_t)wanted));
 	}
 	return r;
