@@ -80,6 +80,12 @@ class RuleTest(unittest.TestCase):
     def test_an_unknown_floor_is_found(self):
         self.only("src/cellar/a.c", "", "floor")
 
+    def test_a_program_on_libc_alone_sees_no_floor_and_is_not_seen(self):
+        self.only("src/shim/a.c", '#include "base/json.h"\n', "include")
+        self.only("src/base/a.c", '#include "shim/record.h"\n', "include")
+        self.only("src/shim/a.c", '#include "shim/record.h"\nvoid f(void)\n{\n\tfree(p);\n\t_exit(1);\n}\n')
+        self.only("src/shim/a.c", "void f(void)\n{\n\tstrcpy(a, b);\n}\n", "call")
+
     def test_the_backend_header_is_for_the_store_floor(self):
         self.only("src/engine/a.c", '#include "store/backend.h"\n', "include")
         self.only("src/store/a.c", '#include "store/backend.h"\n')
@@ -123,6 +129,7 @@ class RuleTest(unittest.TestCase):
     def test_paths_of_one_machine_are_found(self):
         self.only("docs/a.md", f"see {PLACE}thing\n", "machine-path")
         self.only("docs/a.md", "see /" + "home/somebody/thing\n", "machine-path")
+        self.only("src/base/test-a.c", 'char folder[] = "' + PLACE + "rec-XXX" + 'XXX";\n', "assertion")
         self.only("docs/a.md", "see $HOME/work/thing and src/work/thing\n")
 
     def test_a_file_without_its_purpose_is_found(self):
