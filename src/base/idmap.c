@@ -140,7 +140,7 @@ int rec_idmap_reserve(struct rec_idmap *m, size_t count)
 		return 0;
 	if (count > CELLS_LARGEST / 4 * 3)
 		return REC_E_LIMIT;
-	uint64_t capacity = ((uint64_t)count / 3 + 1) * 4;
+	uint64_t capacity = ((uint64_t)count + 2) / 3 * 4;
 	return idmap_resize(m, capacity < CELLS_FIRST ? CELLS_FIRST : capacity);
 }
 
