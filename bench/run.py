@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+"""Measure the checker against a scan written by hand, in the same run, and say which goals are met.
+
+usage: bench/run.py [--build FOLDER] [--sizes N,N,...] [--write FILE] [--check] [--smoke]
+
+  --build FOLDER  where the programs were built (build-release)
+  --sizes N,...   tasks in the store (1000,10000,100000,1000000)
+  --write FILE    write the tables there as Markdown too
+  --check         exit 1 if a goal is missed by more than a tenth (timing noise)
+  --smoke         small and short: does everything still run? Figures mean nothing then
+
+Needs about 1 GiB in the temporary folder for 1,000,000 tasks. Ratios are medians over pairs of runs, one right after
+the other, so that they hold on a busy machine; times are what this machine gave and no promise.
+"""
+import argparse
+import datetime
+import os
+import pathlib
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SCHEMA = ROOT / "tests/data/codeframe/codeframe-schema.sql"
+REACTION_SIZE = 10000
+TOLERANCE = 1.10
+
+
+def pairs_for(size, smoke):
+    return 3 if smoke else max(9, min(201, 4000000 // size))
+
+
+class Bench:
+    """Runs the measuring programs and keeps what they print, by size."""
+
+    def __init__(self, build, smoke):
+        self.build = pathlib.Path(build).resolve()
+        self.command = self.build / "src/cli/reconciler"
+        self.smoke = smoke
+        self.values = {}
+
+    def run(self, size, program, *arguments):
+        words = [str(self.build / "bench" / program), *map(str, arguments)]
+        result = subprocess.run(words, capture_output=True, text=True, check=False)
+        if result.returncode != 0:
+            sys.exit(f"bench: {program}: {result.stderr.strip() or result.returncode}")
+        for line in result.stdout.splitlines():
+            name, value = line.split("\t")
+            self.values.setdefault(size, {})[name] = float(value)
+
+    def size(self, size):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="reconciler-bench-"))
+        pairs = pairs_for(size, self.smoke)
+        try:
+            print(f"bench: {size:,} tasks, {pairs} pairs", file=sys.stderr)
+            self.run(size, "make-store", size, folder, SCHEMA)
+            self.run(size, "measure-check", folder, pairs)
+            if self.command.exists():
+                self.run(size, "measure-command", self.command, folder, max(pairs // 2, 3))
+            self.run(size, "measure-feed", folder, 3 if self.smoke else 9)
+        finally:
+            shutil.rmtree(folder)
+
+    def reaction(self, commits):
+        if not self.command.exists():
+            return
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="reconciler-bench-"))
+        try:
+            print(f"bench: reaction to {commits} commits", file=sys.stderr)
+            self.run("watch", "make-store", REACTION_SIZE, folder, SCHEMA)
+            subprocess.run([self.command, "init", "-q", "-S", folder / "state.db"], check=True, stdout=subprocess.DEVNULL)
+            for mode in ("NORMAL", "FULL"):
+                self.run(f"watch {mode}", "measure-reaction", self.command, folder, commits, mode)
+        finally:
+            shutil.rmtree(folder)
+
+
+def goals_of(values):
+    """Yields (what, measured text, goal text, measured / goal)."""
+    sizes = sorted(size for size in values if isinstance(size, int))
+    for size in sizes:
+        v = values[size]
+        yield f"check, {size:,} tasks / scan by hand", f"{v['check_ratio']:.2f} x", "1.25 x", v["check_ratio"] / 1.25
+    for size in sizes:
+        v = values[size]
+        if "command_us" not in v:
+            continue
+        if size >= 100000:
+            yield (f"whole command, {size:,} tasks / scan by hand", f"{v['command_ratio']:.2f} x", "3 x",
+                   v["command_ratio"] / 3)
+        else:
+            limit = 3 * v["command_reference_us"] + 5000
+            yield (f"whole command, {size:,} tasks", f"{v['command_us'] / 1e3:.2f} ms",
+                   f"3 x scan + 5 ms = {limit / 1e3:.2f} ms", v["command_us"] / limit)
+    if "start_us" in values[sizes[0]]:
+        start = values[sizes[0]]["start_us"]
+        yield "start-up of the command", f"{start / 1e3:.2f} ms", "5 ms", start / 5000
+    for size in sizes:
+        yield f"idle look, {size:,} tasks", f"{values[size]['idle_us']:.2f} µs", "5 µs", values[size]["idle_us"] / 5
+    growth = values[sizes[-1]]["idle_us"] / values[sizes[0]]["idle_us"]
+    yield f"idle look, {sizes[-1]:,} / {sizes[0]:,} tasks", f"{growth:.2f} x", "flat (2 x)", growth / 2
+    for size in sizes[-1:]:
+        memory = values[size]["bytes_per_task"]
+        yield f"memory beyond the ids, {size:,} tasks", f"{memory:.0f} B/task", "100 B/task", memory / 100
+    for mode in ("NORMAL", "FULL"):
+        v = values.get(f"watch {mode}")
+        if v:
+            yield (f"reaction of watch, foreign sync {mode}, median", f"{v['reaction_us'] / 1e3:.3f} ms", "1 ms",
+                   v["reaction_us"] / 1000)
+            yield f"commits missed, foreign sync {mode}", f"{v['reaction_missed']:.0f}", "0", v["reaction_missed"] * 9
+
+
+ROWS = [  # (what, key, unit, factor)
+    ("check / scan by hand", "check_ratio", "x", 1),
+    ("check / the same scan reading every row", "check_all_ratio", "x", 1),
+    ("check of the store alone (no batch) / scan by hand", "store_alone_ratio", "x", 1),
+    ("whole command / scan by hand", "command_ratio", "x", 1),
+    ("check", "check_us", "ms", 1e-3),
+    ("scan by hand", "check_reference_us", "ms", 1e-3),
+    ("whole command (read, check, print NDJSON)", "command_us", "ms", 1e-3),
+    ("10 ids", "few_us", "µs", 1),
+    ("watch: first look", "first_look_us", "ms", 1e-3),
+    ("watch: idle look", "idle_us", "µs", 1),
+    ("watch: look after 1 change", "tick_1_us", "µs", 1),
+    ("watch: look after 10 changes", "tick_10_us", "µs", 1),
+    ("watch: look after 1,000 changes", "tick_1000_us", "µs", 1),
+    ("memory beyond the ids, belief and check", "bytes_per_task", "B/task", 1),
+    ("of that, the belief", "belief_bytes_per_task", "B/task", 1),
+    ("largest resident set of the command", "command_rss_kib", "MiB", 1 / 1024),
+    ("batch state parsed", "parse_mb_per_s", "MB/s", 1),
+]
+
+
+def number(value):
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def table(rows):
+    return ["| " + " | ".join(row) + " |" for row in [rows[0], ["---"] * len(rows[0]), *rows[1:]]]
+
+
+def report(values, command):
+    sizes = sorted(size for size in values if isinstance(size, int))
+    goals = [["", "measured", "goal", ""]]
+    goals += [[what, measured, goal, "met" if share <= 1 else "**missed**"]
+              for what, measured, goal, share in goals_of(values)]
+    detail = [["tasks", "unit", *(f"{size:,}" for size in sizes)]]
+    for what, key, unit, factor in ROWS:
+        if any(key in values[size] for size in sizes):
+            detail.append([what, unit, *(number(values[size][key] * factor) if key in values[size] else "-"
+                                         for size in sizes)])
+    return ["# Benchmarks", "", f"Made by `{command}` on {datetime.date.today().isoformat()}, {machine()}.",
+            "Ratios are medians over pairs of runs in the same program, one right after the other; compare those. Times",
+            "are what this machine gave. The scan by hand (bench/reference.c) is C written for one schema and for UUIDs",
+            "that reads only the rows it needs, hashes the batch and looks at blockers; the check decides every task,",
+            "takes any id and survives any row.", "", "## Goals", "", *table(goals), "", "## By size", "", *table(detail), ""]
+
+
+def machine():
+    model = "unknown processor"
+    for line in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+        if line.startswith("model name"):
+            model = line.split(":", 1)[1].strip()
+            break
+    return f"{os.cpu_count()} cores ({model}), {platform.system()} {platform.machine()}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", default=str(ROOT / "build-release"))
+    parser.add_argument("--sizes", default=None)
+    parser.add_argument("--write", default=None)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--smoke", action="store_true")
+    options = parser.parse_args()
+    sizes = options.sizes or ("1000,3000" if options.smoke else "1000,10000,100000,1000000")
+    bench = Bench(options.build, options.smoke)
+    for size in map(int, sizes.split(",")):
+        bench.size(size)
+    bench.reaction(20 if options.smoke else 1000)
+    lines = report(bench.values, "make bench" if not options.sizes else f"bench/run.py --sizes {sizes}")
+    print("\n".join(lines))
+    if options.write:
+        pathlib.Path(options.write).write_text("\n".join(lines), encoding="utf-8")
+    missed = [what for what, _, _, share in goals_of(bench.values) if share > TOLERANCE]
+    if options.check and missed:
+        sys.exit(f"bench: missed: {'; '.join(missed)}")
+
+
+if __name__ == "__main__":
+    main()
