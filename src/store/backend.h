@@ -20,7 +20,8 @@ struct rec_store_ops {
 	/* reads: as the wrappers of store.h */
 	int (*snapshot)(struct rec_store *s, const struct rec_slice *ids, size_t count, unsigned fields,
 			struct rec_snapshot *out,
-			struct rec_error *error); /* out is initialised; on failure the wrapper releases it */
+			struct rec_error *error); /* out is initialised, its facts reserved if ids are given; released
+						   * by the wrapper on failure */
 	int (*get)(struct rec_store *s, struct rec_slice id, struct rec_arena *arena, struct rec_task *out,
 		   struct rec_error *error);
 	int (*list)(struct rec_store *s, const struct rec_list_options *options, rec_task_fn *fn, void *context,

@@ -1,0 +1,122 @@
+/* claim.c - a claim, its end and its return, each composed of a status write, a claim row and the roll-up, in one
+ * group. */
+#include "store/wrapper.h"
+
+/* May the task be claimed? Looked at before anything is written, so that a refusal has written nothing. */
+static int claim_look(struct rec_store *s, struct rec_slice id, enum rec_status *now, struct rec_error *error)
+{
+	struct rec_snapshot snapshot = {0};
+	int r = rec_snapshot_init(&snapshot, s->allocator, &id, 1, error);
+	if (r == 0)
+		r = s->ops->snapshot(s, &id, 1, REC_SNAPSHOT_ATTEMPT, &snapshot, error);
+	struct rec_fact fact = r == 0 ? snapshot.facts[0] : (struct rec_fact){0};
+	rec_snapshot_release(&snapshot);
+	if (r)
+		return r;
+	*now = fact.status;
+	if (fact.status == REC_STATUS_ABSENT)
+		return REC_NOT_FOUND;
+	if (fact.status != REC_READY)
+		return REC_CONFLICT;
+	return fact.claimed ? REC_EXISTS : 0;
+}
+
+/* The look said that it can be done, and nobody else can write until the group ends. */
+static int as_looked(int r, struct rec_error *error)
+{
+	return r > 0 ? rec_fail(error, REC_E_BUG, "claim: the task changed inside the group (please report)") : r;
+}
+
+static int claim_write(struct rec_store *s, struct rec_claim *claim, struct rec_error *error)
+{
+	enum rec_status now;
+	int r = as_looked(s->ops->write_status(s, claim->task_id, REC_READY, REC_IN_PROGRESS, &now, error), error);
+	if (r == 0)
+		r = as_looked(s->ops->claim_add(s, claim, error), error);
+	if (r == 0)
+		r = rec_rollup_parents(s, claim->task_id, NULL, NULL, error);
+	return r;
+}
+
+int rec_store_claim(struct rec_store *s, struct rec_claim *claim, enum rec_status *ret_now, struct rec_error *error)
+{
+	bool own;
+	char time[REC_TIMESTAMP_BYTES];
+	enum rec_status now = REC_STATUS_ABSENT;
+	int r = rec_write_enter(s, &own, error);
+	if (r < 0)
+		return r;
+	struct rec_claim complete = *claim;
+	if (!complete.claimed_at.data)
+		complete.claimed_at = rec_store_now(s, time);
+	r = rec_argument_claim(claim, error);
+	if (r == 0)
+		r = claim_look(s, claim->task_id, &now, error);
+	if (r == 0)
+		r = claim_write(s, &complete, error);
+	r = rec_write_leave(s, "claim", own, r, REC_MAY(REC_NOT_FOUND) | REC_MAY(REC_CONFLICT) | REC_MAY(REC_EXISTS),
+			    error);
+	if (r == REC_CONFLICT && ret_now)
+		*ret_now = now;
+	if (r == 0) {
+		claim->claim_id = complete.claim_id;
+		claim->attempt = complete.attempt;
+	}
+	return r;
+}
+
+/* Writes `to` if the task is still IN_PROGRESS; *ret_status is what it has afterwards. */
+static int settle_status(struct rec_store *s, struct rec_slice id, enum rec_status to, enum rec_status *ret_status,
+			 struct rec_error *error)
+{
+	struct rec_arena arena;
+	struct rec_slice parent;
+	enum rec_status now = REC_STATUS_ABSENT;
+	rec_arena_init(&arena, s->allocator);
+	int r = s->ops->parent(s, id, &arena, &parent, &now, error);
+	rec_arena_release(&arena);
+	if (r == 0 && now == REC_IN_PROGRESS && to != REC_STATUS_ABSENT && to != REC_IN_PROGRESS) {
+		r = as_looked(s->ops->write_status(s, id, REC_IN_PROGRESS, to, &now, error), error);
+		if (r == 0)
+			r = rec_rollup_parents(s, id, NULL, NULL, error);
+		now = to;
+	}
+	if (r < 0)
+		return r;
+	*ret_status = r == REC_NOT_FOUND ? REC_STATUS_ABSENT : now;
+	return 0;
+}
+
+static int end(struct rec_store *s, const char *call, int64_t claim_id, const struct rec_finish *finish,
+	       enum rec_status to, enum rec_status *ret_status, struct rec_error *error)
+{
+	bool own;
+	struct rec_arena arena;
+	struct rec_slice id = {0};
+	enum rec_status status = REC_STATUS_ABSENT;
+	int r = rec_write_enter(s, &own, error);
+	if (r < 0)
+		return r;
+	rec_arena_init(&arena, s->allocator);
+	r = finish ? rec_argument_finish(finish, error) : 0;
+	if (r == 0)
+		r = s->ops->claim_end(s, claim_id, finish, &arena, &id, error);
+	if (r == 0)
+		r = settle_status(s, id, to, &status, error);
+	rec_arena_release(&arena);
+	r = rec_write_leave(s, call, own, r, REC_MAY(REC_NOT_FOUND), error);
+	if (r == 0 && ret_status)
+		*ret_status = status;
+	return r;
+}
+
+int rec_store_finish(struct rec_store *s, const struct rec_finish *finish, enum rec_status *ret_status,
+		     struct rec_error *error)
+{
+	return end(s, "finish", finish->claim_id, finish, finish->to, ret_status, error);
+}
+
+int rec_store_release(struct rec_store *s, int64_t claim_id, struct rec_error *error)
+{
+	return end(s, "release", claim_id, NULL, REC_READY, NULL, error);
+}

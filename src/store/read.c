@@ -1,0 +1,199 @@
+/* read.c - the wrappers of what only reads. An id that no task can have is simply not found. While a callback
+ * runs the store is marked, so that a call from inside it is told apart from a sound one. */
+#include "base/text.h"
+#include "store/wrapper.h"
+
+#define ID_MISSING(id) (!(id).data || rec_id_problem(id))
+
+int rec_store_get(struct rec_store *s, struct rec_slice id, struct rec_arena *arena, struct rec_task *ret_task,
+		  struct rec_error *error)
+{
+	struct rec_task task = {0};
+	int r = rec_read_enter(s, error);
+	if (r < 0)
+		return r;
+	r = ID_MISSING(id) ? REC_NOT_FOUND : s->ops->get(s, id, arena, &task, error);
+	r = rec_read_leave(s, "get", r, REC_MAY(REC_NOT_FOUND), error);
+	if (r == 0)
+		*ret_task = task;
+	return r;
+}
+
+int rec_store_blocker_get(struct rec_store *s, struct rec_slice id, struct rec_arena *arena,
+			  struct rec_blocker *ret_blocker, struct rec_error *error)
+{
+	struct rec_blocker blocker = {0};
+	int r = rec_read_enter(s, error);
+	if (r < 0)
+		return r;
+	r = ID_MISSING(id) ? REC_NOT_FOUND : s->ops->blocker_get(s, id, arena, &blocker, error);
+	r = rec_read_leave(s, "get blocker", r, REC_MAY(REC_NOT_FOUND), error);
+	if (r == 0)
+		*ret_blocker = blocker;
+	return r;
+}
+
+/* ---- Reads with a callback ---- */
+
+static int stream_enter(struct rec_store *s, struct rec_error *error)
+{
+	int r = rec_read_enter(s, error);
+	if (r == 0)
+		s->in_callback = true;
+	return r;
+}
+
+static int stream_leave(struct rec_store *s, const char *call, int r, struct rec_error *error)
+{
+	s->in_callback = false;
+	return rec_read_leave(s, call, r, REC_MAY_ANY, error);
+}
+
+int rec_store_list(struct rec_store *s, const struct rec_list_options *options, rec_task_fn *fn, void *context,
+		   struct rec_error *error)
+{
+	static const struct rec_list_options all = {0};
+	int r = stream_enter(s, error);
+	if (r < 0)
+		return r;
+	r = s->ops->list(s, options ? options : &all, fn, context, error);
+	return stream_leave(s, "list", r, error);
+}
+
+int rec_store_blockers(struct rec_store *s, struct rec_slice task_id, bool open_only, rec_blocker_fn *fn, void *context,
+		       struct rec_error *error)
+{
+	int r = stream_enter(s, error);
+	if (r < 0)
+		return r;
+	if (!task_id.data || !rec_id_problem(task_id))
+		r = s->ops->blockers(s, task_id, open_only, fn, context, error);
+	return stream_leave(s, "blockers", r, error);
+}
+
+int rec_store_events(struct rec_store *s, int64_t since, uint64_t limit, rec_event_fn *fn, void *context,
+		     struct rec_error *error)
+{
+	int r = stream_enter(s, error);
+	if (r < 0)
+		return r;
+	r = s->ops->events(s, since, limit, fn, context, error);
+	return stream_leave(s, "events", r, error);
+}
+
+int rec_store_claims(struct rec_store *s, rec_claim_fn *fn, void *context, struct rec_error *error)
+{
+	int r = stream_enter(s, error);
+	if (r < 0)
+		return r;
+	r = s->ops->claims(s, fn, context, error);
+	return stream_leave(s, "claims", r, error);
+}
+
+int rec_store_running_runs(struct rec_store *s, rec_id_fn *fn, void *context, struct rec_error *error)
+{
+	int r = stream_enter(s, error);
+	if (r < 0)
+		return r;
+	if (s->ops->running_runs)
+		r = s->ops->running_runs(s, fn, context, error);
+	return stream_leave(s, "running runs", r, error);
+}
+
+int rec_store_batch_belief(struct rec_store *s, struct rec_slice batch_id, rec_belief_fn *fn, void *context,
+			   struct rec_error *error)
+{
+	int r = stream_enter(s, error);
+	if (r < 0)
+		return r;
+	r = ID_MISSING(batch_id) || !s->ops->batch_belief ? REC_NOT_FOUND
+							  : s->ops->batch_belief(s, batch_id, fn, context, error);
+	return stream_leave(s, "batch belief", r, error);
+}
+
+int rec_store_problems(struct rec_store *s, rec_problem_fn *fn, void *context, struct rec_error *error)
+{
+	int r = stream_enter(s, error);
+	if (r < 0)
+		return r;
+	if (s->ops->problems)
+		r = s->ops->problems(s, fn, context, error);
+	return stream_leave(s, "problems", r, error);
+}
+
+/* ---- Prefixes ---- */
+
+static int find_prefix(struct rec_store *s, bool blockers, struct rec_slice prefix, struct rec_arena *arena,
+		       struct rec_slice *ids, size_t capacity, size_t *ret_count, struct rec_error *error)
+{
+	size_t count = 0;
+	int r = rec_read_enter(s, error);
+	if (r < 0)
+		return r;
+	if (capacity > 0 && prefix.length <= REC_ID_BYTES_MAX)
+		r = s->ops->find_prefix(s, blockers, prefix, arena, ids, capacity, &count, error);
+	r = rec_read_leave(s, "find", r, 0, error);
+	if (r == 0)
+		*ret_count = count;
+	return r;
+}
+
+int rec_store_find_prefix(struct rec_store *s, struct rec_slice prefix, struct rec_arena *arena, struct rec_slice *ids,
+			  size_t capacity, size_t *ret_count, struct rec_error *error)
+{
+	return find_prefix(s, false, prefix, arena, ids, capacity, ret_count, error);
+}
+
+int rec_store_find_blocker_prefix(struct rec_store *s, struct rec_slice prefix, struct rec_arena *arena,
+				  struct rec_slice *ids, size_t capacity, size_t *ret_count, struct rec_error *error)
+{
+	return find_prefix(s, true, prefix, arena, ids, capacity, ret_count, error);
+}
+
+/* ---- Change feed ---- */
+
+struct changes_context {
+	rec_id_fn *fn;
+	void *context;
+	int ended; /* what fn ended it with */
+};
+
+static int changes_tell(void *context, struct rec_slice id)
+{
+	struct changes_context *c = context;
+	return c->ended = c->fn(c->context, id);
+}
+
+int rec_store_changes(struct rec_store *s, struct rec_cursor *cursor, rec_id_fn *fn, void *context,
+		      struct rec_error *error)
+{
+	struct rec_cursor moved = *cursor;
+	struct changes_context c = {fn, context, 0};
+	int r = stream_enter(s, error);
+	if (r < 0)
+		return r;
+	if (s->in_group)
+		r = rec_fail(error, REC_E_BUG, "changes: asked for inside a group (please report)");
+	else
+		r = s->ops->changes(s, &moved, changes_tell, &c, error);
+	r = stream_leave(s, "changes", r, error);
+	if (c.ended == 0 && (r == 0 || r == REC_RESCAN))
+		*cursor = moved;
+	return r;
+}
+
+int rec_store_wake_fd(struct rec_store *s, int *ret_fd, struct rec_error *error)
+{
+	int fd = -1, r = rec_read_enter(s, error);
+	if (r == 0 && s->ops->wake_fd)
+		r = s->ops->wake_fd(s, &fd, error);
+	if (r == 0)
+		*ret_fd = fd;
+	return r;
+}
+
+void rec_store_wake_drain(struct rec_store *s)
+{
+	if (s->ops->wake_drain)
+		s->ops->wake_drain(s);
+}
