@@ -97,6 +97,8 @@ struct rec_store {
 	rec_warning_fn *warn;
 	void *warn_context;
 	struct rec_warned *warned; /* which (id, column) were told already; bounded */
+	rec_rollup_fn *on_rollup;
+	void *rollup_context;
 };
 
 /* For constructors: fills in all of the above from the options (may be NULL) with the defaults; info.backend and

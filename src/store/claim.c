@@ -34,7 +34,7 @@ static int claim_write(struct rec_store *s, struct rec_claim *claim, struct rec_
 	if (r == 0)
 		r = as_looked(s->ops->claim_add(s, claim, error), error);
 	if (r == 0)
-		r = rec_rollup_parents(s, claim->task_id, NULL, NULL, error);
+		r = rec_rollup_parents(s, claim->task_id, s->on_rollup, s->rollup_context, error);
 	return r;
 }
 
@@ -78,7 +78,7 @@ static int settle_status(struct rec_store *s, struct rec_slice id, enum rec_stat
 	if (r == 0 && now == REC_IN_PROGRESS && to != REC_STATUS_ABSENT && to != REC_IN_PROGRESS) {
 		r = as_looked(s->ops->write_status(s, id, REC_IN_PROGRESS, to, &now, error), error);
 		if (r == 0)
-			r = rec_rollup_parents(s, id, NULL, NULL, error);
+			r = rec_rollup_parents(s, id, s->on_rollup, s->rollup_context, error);
 		now = to;
 	}
 	if (r < 0)

@@ -39,6 +39,11 @@ void rec_store_info(const struct rec_store *s, struct rec_store_info *ret_info)
 	*ret_info = s->info;
 }
 
+const struct rec_allocator *rec_store_allocator(const struct rec_store *s)
+{
+	return s->allocator;
+}
+
 struct rec_slice rec_store_now(const struct rec_store *s, char buffer[REC_TIMESTAMP_BYTES])
 {
 	return rec_slice_of(rec_timestamp_format(s->clock->wall_us(s->clock->context), buffer));

@@ -1,4 +1,4 @@
-/* warn.c - a bad row is told once per open store, not at every look. What was told is remembered in a set
+/* warn.c - a bad row is told once to each listener, not at every look. What was told is remembered in a set
  * of "column NUL id"; the set is bounded, and when it is full one last warning says that no more will come. */
 #include "base/idmap.h"
 #include "base/text.h"
@@ -28,8 +28,15 @@ struct rec_warned *rec_warned_free(const struct rec_allocator *a, struct rec_war
 
 void rec_store_on_warning(struct rec_store *s, rec_warning_fn *fn, void *context)
 {
+	s->warned = rec_warned_free(s->allocator, s->warned);
 	s->warn = fn;
 	s->warn_context = context;
+}
+
+void rec_store_warning_listener(const struct rec_store *s, rec_warning_fn **ret_fn, void **ret_context)
+{
+	*ret_fn = s->warn;
+	*ret_context = s->warn_context;
 }
 
 static struct rec_warned *warned_of(struct rec_store *s)

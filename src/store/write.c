@@ -9,7 +9,7 @@ static int parent_settle(struct rec_store *s, struct rec_slice child, struct rec
 	if (!parent.data)
 		return 0;
 	int r = s->ops->mark_composite(s, parent, error);
-	return r < 0 ? r : rec_rollup_from(s, child, parent, NULL, NULL, error);
+	return r < 0 ? r : rec_rollup_from(s, child, parent, s->on_rollup, s->rollup_context, error);
 }
 
 static int parent_of(struct rec_store *s, struct rec_slice id, struct rec_arena *arena, struct rec_slice *ret_parent,
@@ -85,6 +85,24 @@ int rec_store_create(struct rec_store *s, const struct rec_task *task, struct re
 int rec_store_create_as_given(struct rec_store *s, const struct rec_task *task, struct rec_error *error)
 {
 	return create(s, task, false, error);
+}
+
+int rec_store_mark_composite(struct rec_store *s, struct rec_slice id, struct rec_error *error)
+{
+	bool own;
+	int r = rec_write_enter(s, &own, error);
+	if (r < 0)
+		return r;
+	r = rec_argument_id("task id", id, error);
+	if (r == 0)
+		r = s->ops->mark_composite(s, id, error);
+	return rec_write_leave(s, "mark composite", own, r, REC_MAY(REC_NOT_FOUND), error);
+}
+
+void rec_store_on_rollup(struct rec_store *s, rec_rollup_fn *fn, void *context)
+{
+	s->on_rollup = fn;
+	s->rollup_context = context;
 }
 
 /* ---- Edit, delete ---- */
@@ -183,7 +201,8 @@ int rec_store_set_status(struct rec_store *s, struct rec_slice id, enum rec_stat
 	} else if (r == 0) {
 		r = s->ops->write_status(s, id, from, to, &now, error);
 		if (r == 0)
-			r = rec_rollup_parents(s, id, on_rollup, context, error);
+			r = rec_rollup_parents(s, id, on_rollup ? on_rollup : s->on_rollup,
+					       on_rollup ? context : s->rollup_context, error);
 	}
 	r = rec_write_leave(s, "set status", own, r, REC_MAY(REC_NOT_FOUND) | REC_MAY(REC_CONFLICT), error);
 	if (r == REC_CONFLICT && ret_now)
