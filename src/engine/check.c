@@ -1,19 +1,143 @@
-/* placeholder so that the floor builds; replaced by the core floor's commit */
+/* check.c - one snapshot, then one pass over its facts: a table look-up each, into two flat arrays that were
+ * allocated before. Writing a result copies ready pieces of text; no format is interpreted. */
 #include "engine/check.h"
-#include "base/buffer.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/idmap.h"
+
 #include "base/json.h"
-#include "base/text.h"
-#include "base/timestamp.h"
-#include "core/graph.h"
-#include "core/record.h"
-#include "engine/apply.h"
-#include "engine/belief.h"
-#include "engine/doctor.h"
-#include "engine/edit.h"
-#include "engine/exchange.h"
-#include "engine/watch.h"
-#include "store/backend.h"
+
+static struct rec_verdict blockers_verdict(const struct rec_fact *fact)
+{
+	return rec_decide_blockers((enum rec_status)fact->status,
+				   (struct rec_blocker_counts){fact->blockers_total, fact->blockers_open});
+}
+
+struct rec_verdict rec_check_fact(enum rec_check_kind kind, const struct rec_fact *fact, enum rec_status believed)
+{
+	if (kind == REC_CHECK_BLOCKERS)
+		return blockers_verdict(fact);
+	struct rec_verdict verdict = rec_decide_task((enum rec_status)fact->status, believed);
+	if (kind == REC_CHECK_MERGED && fact->status == REC_BLOCKED)
+		return rec_merge(verdict, blockers_verdict(fact), believed);
+	return verdict;
+}
+
+/* What the batch holds about each id of the snapshot. */
+static void believed_fill(struct rec_results *r, const struct rec_belief *belief)
+{
+	const struct rec_snapshot *snapshot = &r->snapshot;
+	if (!belief)
+		memset(r->believed, REC_STATUS_ABSENT, snapshot->count);
+	else if (snapshot->ids == belief->ids && snapshot->count <= belief->count)
+		memcpy(r->believed, belief->statuses, snapshot->count);
+	else
+		for (size_t i = 0; i < snapshot->count; i++)
+			r->believed[i] = (uint8_t)rec_belief_of(belief, snapshot->ids[i]);
+}
+
+static void decide_all(struct rec_results *r, enum rec_check_kind kind)
+{
+	for (size_t i = 0; i < r->snapshot.count; i++) {
+		struct rec_verdict verdict =
+			rec_check_fact(kind, &r->snapshot.facts[i], (enum rec_status)r->believed[i]);
+		r->verdicts[i] = verdict;
+		r->counts[verdict.action]++;
+		r->calls += rec_verdict_calls(verdict);
+	}
+}
+
+int rec_check(struct rec_store *s, enum rec_check_kind kind, const struct rec_slice *ids, size_t count,
+	      const struct rec_belief *belief, struct rec_results *ret_results, struct rec_error *error)
+{
+	/* A belief of nothing has no array of ids, and none of them is not all of them. */
+	static const struct rec_slice no_ids[1];
+	struct rec_results results = {0};
+	if (!ids && belief) {
+		ids = belief->count ? belief->ids : no_ids;
+		count = belief->count;
+	}
+	int r = rec_store_snapshot(s, ids, count, kind == REC_CHECK_TASKS ? 0 : REC_SNAPSHOT_BLOCKERS,
+				   &results.snapshot, error);
+	if (r)
+		return r;
+	const struct rec_allocator *a = results.snapshot.allocator;
+	results.verdicts = rec_zalloc(a, results.snapshot.count, sizeof *results.verdicts);
+	results.believed = rec_alloc(a, results.snapshot.count);
+	if (!results.verdicts || !results.believed) {
+		rec_results_release(&results);
+		return rec_fail_nomem(error);
+	}
+	believed_fill(&results, belief);
+	decide_all(&results, kind);
+	*ret_results = results;
+	return 0;
+}
+
+void rec_results_release(struct rec_results *r)
+{
+	r->verdicts = rec_free(r->snapshot.allocator, r->verdicts);
+	r->believed = rec_free(r->snapshot.allocator, r->believed);
+	rec_snapshot_release(&r->snapshot);
+}
+
+/* ---- Showing ---- */
+
+static struct rec_slice status_or_null(enum rec_status status)
+{
+	if (status == REC_STATUS_ABSENT)
+		return (struct rec_slice){NULL, 0};
+	return rec_slice_of(rec_status_text(status));
+}
+
+void rec_verdict_view(struct rec_verdict verdict, struct rec_slice task_id, struct rec_slice raw,
+		      struct rec_result_view *ret_view)
+{
+	*ret_view = (struct rec_result_view){
+		.task_id = task_id,
+		.current_status = verdict.stored == REC_STATUS_UNRECOGNISED
+					  ? raw
+					  : status_or_null((enum rec_status)verdict.stored),
+		.external_status = status_or_null((enum rec_status)verdict.external),
+		.action = rec_action_text((enum rec_action)verdict.action),
+		.reason = rec_reason_text((enum rec_reason)verdict.reason),
+		.source = rec_source_text((enum rec_source)verdict.source),
+		.discrepancy = verdict.discrepancy,
+	};
+}
+
+void rec_results_view(const struct rec_results *r, size_t index, struct rec_result_view *ret_view)
+{
+	struct rec_slice raw = {NULL, 0};
+	if (r->verdicts[index].stored == REC_STATUS_UNRECOGNISED)
+		raw = rec_snapshot_raw(&r->snapshot, index);
+	rec_verdict_view(r->verdicts[index], r->snapshot.ids[index], raw, ret_view);
+}
+
+static void add_text_or_null(struct rec_buffer *out, struct rec_slice text)
+{
+	if (text.data)
+		rec_json_write_string(out, text);
+	else
+		rec_buffer_add(out, "null", 4);
+}
+
+#define ADD_LITERAL(out, literal) rec_buffer_add(out, literal, sizeof(literal) - 1)
+
+int rec_result_write_json(struct rec_buffer *out, const struct rec_result_view *view, int applied)
+{
+	ADD_LITERAL(out, "{\"task_id\":");
+	rec_json_write_string(out, view->task_id);
+	ADD_LITERAL(out, ",\"current_status\":");
+	add_text_or_null(out, view->current_status);
+	ADD_LITERAL(out, ",\"external_status\":");
+	add_text_or_null(out, view->external_status);
+	ADD_LITERAL(out, ",\"action\":\"");
+	rec_buffer_add_text(out, view->action);
+	ADD_LITERAL(out, "\",\"reason\":\"");
+	rec_buffer_add_text(out, view->reason);
+	ADD_LITERAL(out, "\",\"source\":\"");
+	rec_buffer_add_text(out, view->source);
+	ADD_LITERAL(out, "\",\"discrepancy\":");
+	rec_buffer_add_text(out, view->discrepancy ? "true" : "false");
+	if (applied >= 0)
+		rec_buffer_add_text(out, applied ? ",\"applied\":true" : ",\"applied\":false");
+	return ADD_LITERAL(out, "}");
+}

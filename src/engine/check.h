@@ -36,6 +36,10 @@ struct rec_result_view {
 	const char *action, *reason, *source;
 	bool discrepancy;
 };
+/* The same for a verdict that stands alone; raw: the stored text if it is UNRECOGNISED. The texts live as long as
+ * task_id and raw do. */
+void rec_verdict_view(struct rec_verdict verdict, struct rec_slice task_id, struct rec_slice raw,
+		      struct rec_result_view *ret_view);
 void rec_results_view(const struct rec_results *r, size_t index, struct rec_result_view *ret_view);
 /* Appends the result object of cli.md, compact, without a newline; applied: -1 leaves the key out, else 0/1. */
 int rec_result_write_json(struct rec_buffer *out, const struct rec_result_view *view, int applied);
