@@ -3,14 +3,13 @@
  * An empty input is always tried too. A folder without seeds is a failure: the test would prove nothing.
  */
 #include <dirent.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define INPUT_BYTES_MAX (1u << 20)
+#include "fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#define INPUT_BYTES_MAX (1u << 20)
 
 static uint8_t input[INPUT_BYTES_MAX];
 
