@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every option of the command stands in a man page, and every command too.
+"""Every option of the command stands in a man page, every command too, and no page names an option that is none.
 
 usage: options.py RECONCILER MAN-FOLDER
 
@@ -44,6 +44,10 @@ def missing(help_text, pages):
     return sorted(options_of(help_text) - named)
 
 
+def stale(help_text, page):
+    return sorted(options_of(plain(page)) - options_of(help_text))
+
+
 def help_of(program, words):
     result = subprocess.run([program, *words, "--help"], capture_output=True, text=True, timeout=20, check=False)
     if result.returncode != 0 or not result.stdout.startswith("usage: "):
@@ -72,6 +76,9 @@ def problems(program, folder):
         for sub in commands_of(text):
             below = help_of(program, [command, sub])
             yield from (f"reconciler {command} {sub} {option}" for option in missing(below, pages))
+            text += below
+        if len(pages) > 1:
+            yield from (f"{option} of reconciler-{command}.1, which is no option" for option in stale(text, pages[0]))
 
 
 def main():
@@ -79,7 +86,7 @@ def main():
         sys.exit(__doc__)
     found = list(problems(sys.argv[1], sys.argv[2]))
     for what in found:
-        print(f"not in any man page: {what}")
+        print(f"help and man pages differ: {what}")
     sys.exit(1 if found else 0)
 
 

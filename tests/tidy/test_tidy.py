@@ -199,6 +199,9 @@ class OptionTest(unittest.TestCase):
         page = "\\fB\\-q\\fR, \\fB\\-\\-quiet\\fR\n.RE\n\\fB\\-\\-formatted\\fR \\fB\\-C\\fR\n"
         self.assertEqual(options.missing(self.HELP, [page]), ["--format", "--no"])
 
+    def test_an_option_that_is_none_is_found(self):
+        self.assertEqual(options.stale(self.HELP, "\\fB\\-\\-quiet\\fR, \\-\\-loud"), ["--loud"])
+
 
 if __name__ == "__main__":
     unittest.main()
