@@ -27,7 +27,7 @@ struct contract_backend {
 	bool has_runs; /* a claim shows in rec_store_running_runs */
 	/* All below may be NULL. Another program that writes to the store without us, in the backend's own
 	 * language; for rows that we would refuse. */
-	void (*foreign_status)(void *place, const char *task_id, const char *status); /* NULL: SQL NULL */
+	void (*foreign_status)(void *place, const char *task_id, const char *status);
 	void (*foreign_delete)(void *place, const char *task_id);
 	/* Makes the Nth file operation from now on fail (0: none any more), and all after it if persistent;
 	 * returns how many there were since the last call. */
@@ -95,7 +95,9 @@ void contract_assert_same_dump(const struct rec_buffer *a, const struct rec_buff
 
 /* ---- Topics ---- */
 
-#define CONTRACT_TOPICS(X) X(tasks)
+#define CONTRACT_TOPICS(X)                                                                                             \
+	X(tasks)                                                                                                       \
+	X(status) X(rollup) X(blockers) X(groups) X(snapshot) X(lists) X(events) X(claims) X(changes) X(gc) X(errors)
 #define CONTRACT_DECLARE(topic) int contract_run_##topic(void);
 CONTRACT_TOPICS(CONTRACT_DECLARE)
 #undef CONTRACT_DECLARE
