@@ -6,17 +6,28 @@
 #include "store/store.h"
 
 /* Appends the task object of cli.md (one line, no newline): every column the store knows; keys whose value
- * is absent are left out except the named ones of cli.md. */
+ * is absent are left out except the named ones of cli.md. A value that import would not take (an unknown status,
+ * a depends_on that is no list) is written as the text it is, so that import refuses it aloud instead of
+ * changing it. 0, or what the buffer failed with. */
 int rec_task_write_json(struct rec_buffer *out, const struct rec_task *task, bool blockers);
 int rec_blocker_write_json(struct rec_buffer *out, const struct rec_blocker *blocker, bool task_id);
 
-/* Import: JSON array or NDJSON of task objects, any size; memory holds one task object at a time (plus an
- * id set for references). Runs in one group of `store`: rec_import_begin opens it, rec_import_finish commits
- * (after checking that every parent and dependency exists now), and any error rolls everything back and names
- * line, column and key. Existing id: REC_E_INVALID (all or nothing). */
+/* Import: a JSON array or NDJSON of task objects, of any size. Runs in one group of `store`: rec_import_begin opens
+ * it, rec_import_finish commits (after checking that every parent and dependency exists now), and any error
+ * rolls everything back at once and names line, column and key. Existing id: REC_E_INVALID (all or nothing).
+ *
+ * An import writes what it is given and nothing else: statuses as they stand, without a look at transitions, and
+ * no parent is rolled up, because every status is explicit; so export -> import loses nothing. A task that
+ * another names as its parent becomes composite (also one that was in the store before; it is rolled up at the
+ * next change below it). One event, TASKS_IMPORTED, with the number of tasks.
+ *
+ * Memory: the task object at hand (at most 256 MiB), the token at hand (at most 96 MiB), 64 KiB of input, and
+ * for each distinct id that is named as a parent or dependency its bytes and about 60 more (at the end 50 more
+ * for those that did not come later in the input). O(bytes of input) beyond the store. */
 struct rec_import;
 struct rec_import_options {
 	bool ignore_unknown; /* unknown keys are skipped instead of refused */
+	bool keep_missing;   /* a parent or dependency may be missing: kept as it is, for doctor to list */
 	bool dry_run;        /* checks everything, then rolls back */
 };
 int rec_import_begin(struct rec_store *s, const struct rec_import_options *options, struct rec_import **ret_import,

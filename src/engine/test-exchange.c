@@ -1,0 +1,177 @@
+#include "engine/test-exchange.h"
+#include "engine/exchange-number.h"
+
+/* ---- There and back ---- */
+
+/* Every column, odd but legal values, blockers in all states; in the order and shape in which export writes. */
+static const char everything[] =
+	"{\"id\":\" '\\\"/../\\\\é\u202e實裝 "
+	"🚧\",\"title\":\"\",\"description\":\"a\\nb\\t\\u0001\\u007f\",\"status\":\"MERGED\","
+	"\"priority\":-9223372036854775808,\"depends_on\":[\"z\",\"z\",\"-x\"],\"parent_id\":\"z\",\"external_url\":"
+	"\"\","
+	"\"created_at\":\"2026-01-01 00:00:02.5+01:00\",\"updated_at\":\"0001-01-01T00:00:00Z\",\"blockers\":["
+	"{\"id\":\"k1\",\"question\":\"\",\"answer\":null,\"status\":\"OPEN\",\"created_at\":\"2026-01-01T00:00:01Z\","
+	"\"answered_at\":null,\"created_by\":\"agent\"},"
+	"{\"id\":\"k2\",\"question\":\"q\",\"answer\":\"\",\"status\":\"ANSWERED\",\"created_at\":\"2026-01-01T00:00:"
+	"02Z\","
+	"\"answered_at\":\"2026-01-02T00:00:00Z\",\"created_by\":\"human\"},"
+	"{\"id\":\"k3\",\"question\":\"q\",\"answer\":\"да\",\"status\":\"RESOLVED\",\"created_at\":\"2026-01-01T00:00:"
+	"03Z\","
+	"\"answered_at\":\"2026-01-02T00:00:00Z\",\"created_by\":\"system\"}],\"is_leaf\":false,\"prd_id\":\"prd\","
+	"\"estimated_hours\":0.1,\"complexity_score\":5,\"uncertainty_level\":\"high\",\"lineage\":[\"a\",\"é\",\"\"],"
+	"\"hierarchical_id\":\"1.2\",\"github_issue_number\":9223372036854775807,"
+	"\"requirement_ids\":\"[\\\"\\\\u00e9\\\",1]\",\"auto_close_github_issue\":1}\n"
+	"{\"id\":\"-x\",\"title\":\"t\",\"description\":null,\"status\":\"BACKLOG\",\"priority\":0,\"depends_on\":[],"
+	"\"parent_id\":null,\"external_url\":null,\"created_at\":\"2026-01-01T00:00:00.000000+00:00\","
+	"\"updated_at\":\"2026-01-01T00:00:00.000000+00:00\",\"blockers\":[],\"is_leaf\":true,\"lineage\":[],"
+	"\"requirement_ids\":\"not json\",\"auto_close_github_issue\":-7}\n"
+	"{\"id\":\"z\",\"title\":\"t\",\"description\":\"\",\"status\":\"IN_PROGRESS\",\"priority\":5,\"depends_on\":[]"
+	","
+	"\"parent_id\":null,\"external_url\":\"https://example.org/1\",\"created_at\":\"2026-01-01T00:00:00Z\","
+	"\"updated_at\":\"2026-01-01T00:00:00Z\",\"blockers\":[],\"is_leaf\":false,\"estimated_hours\":1e+300,"
+	"\"lineage\":\"[ ]\"}\n";
+
+static void test_exchange__export_import_export_is_byte_identical(void **state)
+{
+	struct fixture *f = *state;
+	struct rec_buffer first, second;
+	rec_buffer_init(&first, NULL, SIZE_MAX);
+	rec_buffer_init(&second, NULL, SIZE_MAX);
+	assert_imported(f, everything, 3);
+	export_lines(f, &first);
+	assert_imported(f, first.data, 3);
+	assert_string_equal(export_lines(f, &second), first.data);
+	rec_buffer_release(&first);
+	rec_buffer_release(&second);
+}
+
+static void test_exchange__export_writes_what_was_imported(void **state)
+{
+	struct fixture *f = *state;
+	struct rec_buffer out;
+	rec_buffer_init(&out, NULL, SIZE_MAX);
+	assert_imported(f, everything, 3);
+	assert_string_equal(export_lines(f, &out), everything);
+	rec_buffer_release(&out);
+}
+
+static void test_exchange__texts_that_hold_lists_keep_their_bytes(void **state)
+{
+	struct fixture *f = *state;
+	assert_imported(f, everything, 3);
+	assert_slice(task_of(f, "z").lineage, "[ ]");
+	assert_slice(task_of(f, "-x").lineage, "[]");
+	assert_slice(task_of(f, "-x").requirement_ids, "not json");
+	assert_slice(task_of(f, " '\"/../\\é\u202e實裝 🚧").lineage, "[\"a\", \"é\", \"\"]");
+	assert_slice(task_of(f, " '\"/../\\é\u202e實裝 🚧").requirement_ids, "[\"\\u00e9\",1]");
+}
+
+static void test_exchange__values_that_cannot_come_back_are_refused_aloud(void **state)
+{
+	struct fixture *f = *state;
+	struct rec_task task = {
+		.id = S("a"),
+		.title = S("t"),
+		.status = REC_STATUS_UNRECOGNISED,
+		.status_text = S("SLEEPING"),
+		.depends_on_raw = S("{\"a\":1}"),
+		.created_at = S("2026-01-01T00:00:00Z"),
+		.updated_at = S("2026-01-01T00:00:00Z"),
+	};
+	struct rec_buffer out;
+	rec_buffer_init(&out, NULL, SIZE_MAX);
+	assert_int_equal(rec_task_write_json(&out, &task, false), 0);
+	assert_non_null(strstr(out.data, "\"status\":\"SLEEPING\",\"priority\":0,\"depends_on\":\"{\\\"a\\\":1}\""));
+	assert_null(strstr(out.data, "blockers"));
+	assert_refused(f, out.data, REC_E_INVALID, "\"SLEEPING\" is not allowed");
+	rec_buffer_release(&out);
+}
+
+static void test_exchange__a_blocker_alone_names_its_task(void **state)
+{
+	struct rec_blocker blocker = {.id = S("k"),
+				      .task_id = S("a"),
+				      .question = S("q"),
+				      .status_text = S("OPEN"),
+				      .created_at = S("2026-01-01T00:00:00Z"),
+				      .created_by = S("human")};
+	struct rec_buffer out;
+	(void)state;
+	rec_buffer_init(&out, NULL, SIZE_MAX);
+	assert_int_equal(rec_blocker_write_json(&out, &blocker, true), 0);
+	assert_string_equal(out.data,
+			    "{\"id\":\"k\",\"task_id\":\"a\",\"question\":\"q\",\"answer\":null,\"status\":\"OPEN\","
+			    "\"created_at\":\"2026-01-01T00:00:00Z\",\"answered_at\":null,\"created_by\":\"human\"}");
+	rec_buffer_release(&out);
+}
+
+/* ---- Numbers ---- */
+
+static void test_number__reads_back_as_the_same_value(void **state)
+{
+	static const double values[] = {0,      1,       -1.5, 0.1,  1e300, 5e-324, 1.7976931348623157e308,
+					123456, 1.0 / 3, 1e21, -0.0, 3.5e-7};
+	(void)state;
+	for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+		struct rec_buffer out;
+		double back;
+		rec_buffer_init(&out, NULL, 64);
+		assert_int_equal(rec_number_write(&out, values[i]), 0);
+		assert_int_equal(rec_number_parse(rec_buffer_slice(&out), &back), 0);
+		assert_memory_equal(&back, &values[i], sizeof back);
+		rec_buffer_release(&out);
+	}
+}
+
+static void test_number__what_is_no_finite_number_is_refused(void **state)
+{
+	char text[200];
+	double value = 7;
+	struct rec_buffer out;
+	(void)state;
+	memset(text, '1', sizeof text);
+	assert_int_equal(rec_number_parse(S("1e400"), &value), REC_E_INVALID);
+	assert_int_equal(rec_number_parse((struct rec_slice){text, 128}, &value), REC_E_INVALID);
+	assert_true(value == 7);
+	assert_int_equal(rec_number_parse((struct rec_slice){text, 127}, &value), 0);
+	rec_buffer_init(&out, NULL, 64);
+	rec_number_write(&out, -1 / 0.0);
+	rec_number_write(&out, 0 / 0.0);
+	assert_string_equal(out.data, "-1e999null");
+	rec_buffer_release(&out);
+}
+
+/* ---- Memory ---- */
+
+static void test_exchange__every_failed_allocation_is_a_clean_error(void **state)
+{
+	struct fixture *f = *state;
+	int r = REC_E_NOMEM;
+	for (uint64_t fail_at = 1; r; fail_at++) {
+		struct rec_buffer out;
+		fixture_again(f);
+		f->memory.calls = 0;
+		f->memory.fail_at = fail_at;
+		r = import(f, S(everything));
+		f->memory.fail_at = 0;
+		assert_true(r == 0 || r == REC_E_NOMEM);
+		rec_buffer_init(&out, NULL, SIZE_MAX);
+		assert_string_equal(export_lines(f, &out), r ? "" : everything);
+		rec_buffer_release(&out);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		exchange_test(test_exchange__export_import_export_is_byte_identical),
+		exchange_test(test_exchange__export_writes_what_was_imported),
+		exchange_test(test_exchange__texts_that_hold_lists_keep_their_bytes),
+		exchange_test(test_exchange__values_that_cannot_come_back_are_refused_aloud),
+		exchange_test(test_exchange__a_blocker_alone_names_its_task),
+		exchange_test(test_exchange__every_failed_allocation_is_a_clean_error),
+		cmocka_unit_test(test_number__reads_back_as_the_same_value),
+		cmocka_unit_test(test_number__what_is_no_finite_number_is_refused),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,159 @@
+/* test-exchange.h - for the tests of export and import. Every accepted or refused input is fed whole and byte by
+ * byte; the outcome, the message included, must be the same. */
+#ifndef REC_ENGINE_TEST_EXCHANGE_H
+#define REC_ENGINE_TEST_EXCHANGE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "engine/exchange.h"
+#include "store/backend.h"
+
+#define S(text) rec_slice_of(text)
+
+struct fixture {
+	struct rec_failing_allocator memory;
+	struct rec_clock_manual clock;
+	struct rec_store *store;
+	struct rec_error error;
+	struct rec_arena arena;
+	struct rec_import_options options;
+	uint64_t imported;
+	size_t step; /* bytes a feed; 0: all at once */
+};
+
+static inline void fixture_init(struct fixture *f)
+{
+	*f = (struct fixture){.step = 0};
+	rec_failing_allocator_init(&f->memory, 0, false);
+	rec_clock_manual_init(&f->clock, 1767225600000000);
+	rec_arena_init(&f->arena, NULL);
+	struct rec_store_options options = {
+		.mode = REC_STORE_INIT, .allocator = &f->memory.allocator, .clock = &f->clock.clock};
+	assert_int_equal(rec_store_memory_open("", &options, &f->store, &f->error), 0);
+}
+
+static inline void fixture_release(struct fixture *f)
+{
+	f->memory.fail_at = 0;
+	rec_store_close(f->store);
+	rec_arena_release(&f->arena);
+	assert_int_equal(f->memory.live, 0);
+}
+
+static inline int setup(void **state)
+{
+	static struct fixture f;
+	fixture_init(&f);
+	*state = &f;
+	return 0;
+}
+
+static inline int teardown(void **state)
+{
+	fixture_release(*state);
+	return 0;
+}
+
+static inline void fixture_again(struct fixture *f)
+{
+	size_t step = f->step;
+	struct rec_import_options options = f->options;
+	fixture_release(f);
+	fixture_init(f);
+	f->step = step;
+	f->options = options;
+}
+
+static inline int feed(struct rec_import *import, struct rec_slice text, size_t step, struct rec_error *error)
+{
+	int r = 0;
+	for (size_t at = 0; r == 0 && at < text.length;) {
+		size_t length = step && step < text.length - at ? step : text.length - at;
+		r = rec_import_feed(import, (struct rec_slice){text.data + at, length}, error);
+		at += length;
+	}
+	return r;
+}
+
+static inline int import(struct fixture *f, struct rec_slice text)
+{
+	struct rec_import *i = NULL;
+	f->error.message[0] = '\0';
+	int r = rec_import_begin(f->store, &f->options, &i, &f->error);
+	if (r == 0)
+		r = feed(i, text, f->step, &f->error);
+	if (r == 0)
+		r = rec_import_finish(i, &f->imported, &f->error);
+	rec_import_free(i);
+	assert_false(rec_store_in_group(f->store));
+	return r;
+}
+
+static inline int line_write(void *context, const struct rec_task *task)
+{
+	struct rec_buffer *out = context;
+	int r = rec_task_write_json(out, task, true);
+	return r ? r : rec_buffer_add_text(out, "\n");
+}
+
+/* Every task, a line each; lives until the next call on that buffer. */
+static inline const char *export_lines(struct fixture *f, struct rec_buffer *out)
+{
+	struct rec_list_options all = {.blockers = true};
+	rec_buffer_clear(out);
+	rec_buffer_add(out, "", 0);
+	assert_int_equal(rec_store_list(f->store, &all, line_write, out, &f->error), 0);
+	return out->data ? out->data : "";
+}
+
+static inline struct rec_task task_of(struct fixture *f, const char *id)
+{
+	struct rec_task task;
+	assert_int_equal(rec_store_get(f->store, S(id), &f->arena, &task, &f->error), 0);
+	return task;
+}
+
+static inline void assert_slice(struct rec_slice slice, const char *text)
+{
+	assert_int_equal(slice.length, strlen(text));
+	assert_memory_equal(slice.data, text, slice.length);
+}
+
+/* The text is imported, whole and in single bytes. */
+static inline void assert_imported(struct fixture *f, const char *text, uint64_t tasks)
+{
+	for (f->step = 0; f->step < 2; f->step++) {
+		fixture_again(f);
+		int r = import(f, S(text));
+		if (r)
+			print_error("%s\n%s\n", text, f->error.message);
+		assert_int_equal(r, 0);
+		assert_int_equal(f->imported, tasks);
+	}
+}
+
+/* The text is refused with that message, whole and in single bytes, and nothing is stored. */
+static inline void assert_refused(struct fixture *f, const char *text, int code, const char *message)
+{
+	struct rec_buffer out;
+	rec_buffer_init(&out, NULL, SIZE_MAX);
+	for (f->step = 0; f->step < 2; f->step++) {
+		int r = import(f, S(text));
+		if (r != code || !strstr(f->error.message, message))
+			print_error("%s\ngave %d: %s\nwanted %d: %s\n", text, r, f->error.message, code, message);
+		assert_int_equal(r, code);
+		assert_non_null(strstr(f->error.message, message));
+		assert_string_equal(export_lines(f, &out), "");
+	}
+	rec_buffer_release(&out);
+}
+
+#define exchange_test(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+
+#endif
