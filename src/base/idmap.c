@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 
 #define CELLS_FIRST 16u
+#define FIND_GROUP 32u
 #define CELLS_LARGEST (UINT64_C(1) << 32)
 
 /* Odd numbers with about as many ones as zeros: the first digits of pi. */
@@ -161,6 +162,15 @@ static inline size_t cell_find(const struct rec_idmap *m, const struct rec_slice
 	return at;
 }
 
+/* The first cell with this hash, almost always the right one; 0: none. */
+static inline uint64_t cell_likely(const struct rec_idmap *m, uint64_t hash)
+{
+	size_t at = cell_home(m, hash);
+	while (m->cells[at] && cell_hash(m->cells[at]) != hash)
+		at = cell_next(m, at);
+	return m->cells[at];
+}
+
 static inline uint64_t hash_bits(const struct rec_idmap *m, struct rec_slice id)
 {
 	return rec_hash(id, m->seed) >> 32;
@@ -172,6 +182,38 @@ uint32_t rec_idmap_find(const struct rec_idmap *m, const struct rec_slice *ids, 
 		return REC_IDMAP_NONE;
 	uint64_t cell = m->cells[cell_find(m, ids, id, hash_bits(m, id))];
 	return cell ? cell_index(cell) : REC_IDMAP_NONE;
+}
+
+/* Up to FIND_GROUP lookups side by side: each pass asks for the memory that the next one needs. */
+static void find_group(const struct rec_idmap *m, const struct rec_slice *ids, const struct rec_slice *queries,
+		       size_t count, uint32_t *out)
+{
+	uint64_t hashes[FIND_GROUP], cell;
+	for (size_t i = 0; i < count; i++) {
+		hashes[i] = hash_bits(m, queries[i]);
+		__builtin_prefetch(&m->cells[cell_home(m, hashes[i])]);
+	}
+	for (size_t i = 0; i < count; i++)
+		if ((cell = cell_likely(m, hashes[i])) != 0)
+			__builtin_prefetch(&ids[cell_index(cell)]);
+	for (size_t i = 0; i < count; i++)
+		if ((cell = cell_likely(m, hashes[i])) != 0)
+			__builtin_prefetch(ids[cell_index(cell)].data);
+	for (size_t i = 0; i < count; i++) {
+		cell = m->cells[cell_find(m, ids, queries[i], hashes[i])];
+		out[i] = cell ? cell_index(cell) : REC_IDMAP_NONE;
+	}
+}
+
+void rec_idmap_find_many(const struct rec_idmap *m, const struct rec_slice *ids, const struct rec_slice *queries,
+			 size_t count, uint32_t *out)
+{
+	for (size_t i = 0; i < count && m->count == 0; i++)
+		out[i] = REC_IDMAP_NONE;
+	for (size_t i = 0; i < count && m->count; i += FIND_GROUP) {
+		size_t left = count - i;
+		find_group(m, ids, queries + i, left < FIND_GROUP ? left : FIND_GROUP, out + i);
+	}
 }
 
 int rec_idmap_add(struct rec_idmap *m, const struct rec_slice *ids, uint32_t index, uint32_t *ret_first)

