@@ -3,22 +3,27 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* Cuts an overlong message at a character, and leaves no control character that could forge a line. */
+#include "base/utf8.h"
+
+/* Leaves nothing that is not UTF-8 or that could forge or turn around a line: each such byte becomes '?'. A message
+ * that was cut loses the half character at its end. */
 static void message_tidy(char *message, size_t capacity, size_t wanted)
 {
-	if (wanted >= capacity) {
-		size_t end = capacity - 1;
-		while (end > 0 && ((unsigned char)message[end - 1] & 0xc0) == 0x80)
-			end--;
-		if (end > 0 && (unsigned char)message[end - 1] >= 0xc0)
-			end--;
-		message[end] = '\0';
+	unsigned char *p = (unsigned char *)message;
+	size_t length = wanted < capacity ? wanted : capacity - 1;
+	for (size_t i = 0; i < length;) {
+		int step = rec_utf8_step(p + i, length - i);
+		if (step < 0 && wanted >= capacity && rec_utf8_truncated(p + i, length - i, step)) {
+			p[i] = '\0';
+			return;
+		}
+		if (step < 0 || !rec_code_printable(rec_utf8_code_point(p + i, step)))
+			memset(p + i, '?', (size_t)abs(step));
+		i += (size_t)abs(step);
 	}
-	for (unsigned char *c = (unsigned char *)message; *c; c++)
-		if (*c < 0x20 || *c == 0x7f)
-			*c = '?';
 }
 
 __attribute__((format(printf, 3, 0))) static int fail_v(struct rec_error *error, int code, const char *format,
@@ -27,7 +32,9 @@ __attribute__((format(printf, 3, 0))) static int fail_v(struct rec_error *error,
 	if (error) {
 		int wanted = vsnprintf(error->message, sizeof error->message, format, arguments);
 		error->code = code;
-		message_tidy(error->message, sizeof error->message, wanted < 0 ? 0 : (size_t)wanted);
+		if (wanted < 0)
+			error->message[wanted = 0] = '\0';
+		message_tidy(error->message, sizeof error->message, (size_t)wanted);
 	}
 	return code;
 }

@@ -12,7 +12,8 @@
 #include "reconciler.h"
 
 /* Fills *error (may be NULL) and returns code, so that `return rec_fail(error, REC_E_IO, ...)` reads well.
- * Control characters in the formatted message are replaced by '?', a long one is cut at a character. */
+ * What is not UTF-8, control characters and what turns a line around become '?'; a long message is cut at a
+ * character. */
 int rec_fail(struct rec_error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* The same for a failed system call: appends ": strerror(errnum)" and picks the code from errnum

@@ -33,6 +33,16 @@ static void test_fail__lets_no_control_character_through(void **state)
 	assert_string_equal(error.message, "a?b?[31m??c");
 }
 
+static void test_fail__lets_nothing_through_that_is_not_printable_utf8(void **state)
+{
+	(void)state;
+	struct rec_error error;
+	rec_fail(&error, REC_E_INVALID,
+		 "ż\xc2\x9b"
+		 "1 \xff \xe2\x82 \u202e \u2028 \xe2\x82");
+	assert_string_equal(error.message, "ż??1 ? ?? ??? ??? ??");
+}
+
 static void test_fail__cuts_a_long_message_at_a_character(void **state)
 {
 	(void)state;
@@ -116,6 +126,7 @@ int main(void)
 		cmocka_unit_test(test_fail__fills_code_and_message),
 		cmocka_unit_test(test_fail__accepts_no_error_at_all),
 		cmocka_unit_test(test_fail__lets_no_control_character_through),
+		cmocka_unit_test(test_fail__lets_nothing_through_that_is_not_printable_utf8),
 		cmocka_unit_test(test_fail__cuts_a_long_message_at_a_character),
 		cmocka_unit_test(test_fail_errno__chooses_the_code_and_says_why),
 		cmocka_unit_test(test_fail_errno__survives_a_number_that_is_none),

@@ -23,18 +23,6 @@ bool rec_utf8_valid(struct rec_slice text)
 	return rec_utf8_error_offset(text) == text.length;
 }
 
-static bool code_is_control(uint32_t code)
-{
-	return code < 0x20 || (code >= 0x7f && code <= 0x9f);
-}
-
-/* U+2028, U+2029 end a line; the embeddings, overrides and isolates reorder what follows them, so that a
- * hostile id could look like another. */
-static bool code_breaks_line(uint32_t code)
-{
-	return (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
-}
-
 const char *rec_id_problem(struct rec_slice id)
 {
 	if (id.length == 0)
@@ -56,8 +44,7 @@ static size_t show_piece(struct rec_slice text, size_t at, char piece[4], size_t
 {
 	const unsigned char *p = (const unsigned char *)text.data + at;
 	int step = rec_utf8_step(p, text.length - at);
-	uint32_t code = step > 0 ? rec_utf8_code_point(p, step) : 0;
-	if (step > 0 && !code_is_control(code) && !code_breaks_line(code)) {
+	if (step > 0 && rec_code_printable(rec_utf8_code_point(p, step))) {
 		memcpy(piece, p, (size_t)step);
 		*ret_length = (size_t)step;
 		return (size_t)step;

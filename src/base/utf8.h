@@ -75,4 +75,14 @@ static inline uint32_t rec_utf8_code_point(const unsigned char *p, int length)
 	return code;
 }
 
+/* May a person be shown this code point in a line? Not control characters (U+0000-U+001F, U+007F-U+009F), nor
+ * what ends a line (U+2028, U+2029), nor the embeddings, overrides and isolates that reorder what follows
+ * them: a hostile id could look like another. */
+static inline bool rec_code_printable(uint32_t code)
+{
+	bool control = code < 0x20 || (code >= 0x7f && code <= 0x9f);
+	bool turns = (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+	return !control && !turns;
+}
+
 #endif
