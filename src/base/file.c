@@ -204,8 +204,10 @@ static int replace(struct replacement *r, const char *path, struct rec_slice con
 int rec_file_replace(const char *path, struct rec_slice content, unsigned mode, struct rec_error *error)
 {
 	rec_cleanup(replacement_release) struct replacement r = {.directory = -1, .file = -1};
-	struct stat status;
-	if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
+	struct stat status = {.st_mode = S_IFREG};
+	if (stat(path, &status) < 0 && errno != ENOENT)
+		return fail_path(error, errno, path);
+	if (!S_ISREG(status.st_mode))
 		return fail_kind(error, path, status.st_mode); /* rename would replace a device without a word */
 	int errnum = replace(&r, path, content, mode);
 	return errnum ? fail_path(error, errnum, path) : 0;
