@@ -79,7 +79,9 @@ static char *argument_expand(const char *text, const struct placeholder *placeho
 			*to++ = *text++;
 			continue;
 		}
-		to = stpcpy(to, placeholders[i].value);
+		size_t length = strlen(placeholders[i].value);
+		memcpy(to, placeholders[i].value, length);
+		to += length;
 		text += strlen(placeholders[i].name);
 	}
 	if (out)

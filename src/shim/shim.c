@@ -49,7 +49,26 @@ static int64_t clock_us(clockid_t clock)
 
 /* ---- Saying ---- */
 
-static void conductor_lost(struct shim *shim);
+/* Records that what waits will not be started; its claim, or 0 if nothing waits. */
+static int64_t void_ahead_record(struct shim *shim)
+{
+	int64_t claim_id = shim->ahead.claim_id;
+	if (claim_id) {
+		shim->ahead.claim_id = 0;
+		rec_record_write(shim->map, REC_LANE_ENDED,
+				 (struct rec_record){.phase = REC_RECORD_VOID, .claim_id = claim_id});
+	}
+	return claim_id;
+}
+
+/* What is not started yet will not be: nobody is there to record its end soon. */
+static void conductor_lost(struct shim *shim)
+{
+	if (shim->conductor_fd >= 0)
+		close(shim->conductor_fd);
+	shim->conductor_fd = -1;
+	void_ahead_record(shim);
+}
 
 /* A conductor that does not read (its queue is full for seconds) counts as gone. */
 static void message_send(struct shim *shim, struct rec_shim_message message, int pass_fd)
@@ -87,22 +106,9 @@ static struct rec_shim_message attempt_message(const struct rec_attempt *attempt
 
 static void void_ahead(struct shim *shim)
 {
-	int64_t claim_id = shim->ahead.claim_id;
-	if (!claim_id)
-		return;
-	shim->ahead.claim_id = 0;
-	rec_record_write(shim->map, REC_LANE_ENDED,
-			 (struct rec_record){.phase = REC_RECORD_VOID, .claim_id = claim_id});
-	message_send(shim, (struct rec_shim_message){.type = REC_SHIM_VOID, .claim_id = claim_id}, -1);
-}
-
-/* What is not started yet will not be: nobody is there to record its end soon. */
-static void conductor_lost(struct shim *shim)
-{
-	if (shim->conductor_fd >= 0)
-		close(shim->conductor_fd);
-	shim->conductor_fd = -1;
-	void_ahead(shim);
+	int64_t claim_id = void_ahead_record(shim);
+	if (claim_id)
+		message_send(shim, (struct rec_shim_message){.type = REC_SHIM_VOID, .claim_id = claim_id}, -1);
 }
 
 /* ---- Attempts ---- */

@@ -256,7 +256,7 @@ static void test_shim__a_grandchild_with_our_stdout_is_ended_not_waited_for(void
 	assert_int_equal(ended.number, 0);
 	assert_int_equal(ended.survivors, 1);
 	rig_log(&rig, 1, log, sizeof log);
-	assert_int_equal(kill(atoi(log), 0), -1);
+	assert_int_equal(kill((pid_t)strtol(log, NULL, 10), 0), -1);
 	rig_end(&rig);
 }
 
@@ -272,7 +272,7 @@ static void test_shim__descendants_that_left_session_and_ignore_sigterm_are_kill
 	assert_int_equal(ended.number, 0);
 	assert_true(ended.survivors >= 1);
 	rig_log(&rig, 1, log, sizeof log);
-	assert_int_equal(kill(atoi(log), 0), -1);
+	assert_int_equal(kill((pid_t)strtol(log, NULL, 10), 0), -1);
 	rig_end(&rig);
 }
 
