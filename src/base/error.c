@@ -39,7 +39,7 @@ __attribute__((format(printf, 3, 0))) static int fail_v(struct rec_error *error,
 	return code;
 }
 
-int rec_fail(struct rec_error *error, int code, const char *format, ...)
+int(rec_fail)(struct rec_error *error, int code, const char *format, ...)
 {
 	va_list arguments;
 	va_start(arguments, format);
@@ -66,7 +66,7 @@ static int code_from_errno(int errnum)
 	}
 }
 
-int rec_fail_errno(struct rec_error *error, int errnum, const char *format, ...)
+int(rec_fail_errno)(struct rec_error *error, int errnum, const char *format, ...)
 {
 	va_list arguments;
 	va_start(arguments, format);
@@ -82,7 +82,7 @@ int rec_fail_errno(struct rec_error *error, int errnum, const char *format, ...)
 	return r;
 }
 
-int rec_fail_context(struct rec_error *error, int code, const char *format, ...)
+int(rec_fail_context)(struct rec_error *error, int code, const char *format, ...)
 {
 	if (!error)
 		return code;
@@ -97,7 +97,7 @@ int rec_fail_context(struct rec_error *error, int code, const char *format, ...)
 	return code;
 }
 
-int rec_fail_nomem(struct rec_error *error)
+int(rec_fail_nomem)(struct rec_error *error)
 {
 	return rec_fail(error, REC_E_NOMEM, "out of memory");
 }

@@ -29,4 +29,12 @@ int rec_fail_nomem(struct rec_error *error);
 
 enum rec_error_class rec_error_class_of(int code);
 
+#ifdef __clang_analyzer__
+/* The static analyzer does not look into another file, so it is told here that a failure is never 0. */
+#define rec_fail(error, code, ...) ((void)(rec_fail)(error, code, __VA_ARGS__), (code))
+#define rec_fail_errno(error, errnum, ...) ((void)(rec_fail_errno)(error, errnum, __VA_ARGS__), REC_E_IO)
+#define rec_fail_context(error, code, ...) ((void)(rec_fail_context)(error, code, __VA_ARGS__), (code))
+#define rec_fail_nomem(error) ((void)(rec_fail_nomem)(error), REC_E_NOMEM)
+#endif
+
 #endif
