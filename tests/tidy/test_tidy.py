@@ -34,7 +34,7 @@ class RuleTest(unittest.TestCase):
 
     def only(self, path, body, *rules):
         folder, name = os.path.split(path)
-        found = self.findings(sample(path, body), build(folder, name))
+        found = self.findings(sample(path, body), build(folder, f"'{name}'"))
         self.assertEqual(found, [(path, rule) for rule in rules])
 
     def test_a_function_of_71_lines_is_found_and_one_of_70_is_not(self):
@@ -89,6 +89,7 @@ class RuleTest(unittest.TestCase):
     def test_the_backend_header_is_for_the_store_floor(self):
         self.only("src/engine/a.c", '#include "store/backend.h"\n', "include")
         self.only("src/store/a.c", '#include "store/backend.h"\n')
+        self.only("src/engine/test-world.h", '#include "store/backend.h"\n')
 
     def test_memory_calls_are_found_outside_memory_c(self):
         for call in ("malloc(1)", "free(p)", "realloc(p, 2)", "calloc(1, 2)", "strdup(t)", "strndup (t, 1)"):
@@ -133,7 +134,7 @@ class RuleTest(unittest.TestCase):
         self.only("docs/a.md", "see $HOME/work/thing and src/work/thing\n")
 
     def test_a_file_without_its_purpose_is_found(self):
-        found = self.findings(tidy.Source("src/base/a.c", "#include <x.h>\n"), build("src/base", "a.c"))
+        found = self.findings(tidy.Source("src/base/a.c", "#include <x.h>\n"), build("src/base", "'a.c'"))
         self.assertEqual(found, [("src/base/a.c", "head")])
 
     def test_a_c_test_without_assertion_is_found(self):
@@ -146,7 +147,7 @@ class RuleTest(unittest.TestCase):
         helper = "void expect_row(int x)\n{\n\tassert_int_equal(x, 1);\n}\nvoid twice(void)\n{\n\texpect_row(1);\n}\n"
         found = self.findings(sample("tests/contract/helper.c", helper),
                               sample("tests/contract/test-a.c", "static void test_a(void **s)\n{\n\ttwice();\n}\n"),
-                              build("tests/contract", "helper.c test-a.c"))
+                              build("tests/contract", "'helper.c', 'test-a.c'"))
         self.assertEqual(found, [])
 
     def test_a_python_test_without_assertion_is_found(self):
@@ -158,6 +159,8 @@ class RuleTest(unittest.TestCase):
     def test_a_source_that_no_build_names_is_found(self):
         found = self.findings(sample("src/base/lost.c", ""), build("src/base", "files('other-lost.c')"))
         self.assertEqual(found, [("src/base/lost.c", "dead-file")])
+        for text in ("files('lost-x.c', 'a.c')", "['lost-x']", "foreach name : ['x']\n 'lost-' + name + '.c'"):
+            self.assertEqual(self.findings(sample("src/base/lost-x.c", ""), build("src/base", text)), [], text)
 
     def test_the_tree_walk_leaves_out_data_and_build_folders(self):
         paths = [source.path for source in tidy.read_tree(os.path.join(os.path.dirname(__file__), "../.."))]
