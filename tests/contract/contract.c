@@ -24,12 +24,39 @@ struct rec_store *contract_memory_store(struct contract *c)
 	return c->others[c->other_count++] = store;
 }
 
+static void place_end(struct contract *c)
+{
+	while (c->other_count > 0)
+		rec_store_close(c->others[--c->other_count]);
+	c->store = rec_store_close(c->store);
+	if (c->place)
+		contract_backend.place_free(c->place);
+	c->place = NULL;
+}
+
+void contract_restart_empty(struct contract *c)
+{
+	place_end(c);
+	assert_int_equal(c->memory.live, 0);
+	rec_clock_manual_init(&c->clock, CLOCK_START_US);
+	c->place = contract_backend.place_new();
+	assert_non_null(c->place);
+}
+
+void contract_restart(struct contract *c)
+{
+	struct rec_store_options first = c->options;
+	first.mode = REC_STORE_INIT;
+	contract_restart_empty(c);
+	expect(c, 0, contract_backend.open(c->place, &first, &c->store, &c->error));
+}
+
 int contract_setup(void **state)
 {
 	struct contract *c = rec_zalloc(NULL, 1, sizeof *c);
 	assert_non_null(c);
+	c->parameter = *state;
 	*state = c;
-	rec_clock_manual_init(&c->clock, CLOCK_START_US);
 	rec_failing_allocator_init(&c->memory, 0, 0);
 	rec_arena_init(&c->arena, NULL);
 	c->options = (struct rec_store_options){
@@ -38,21 +65,15 @@ int contract_setup(void **state)
 		.clock = &c->clock.clock,
 		.busy_timeout_ms = 50,
 	};
-	c->place = contract_backend.place_new();
-	assert_non_null(c->place);
-	struct rec_store_options first = c->options;
-	first.mode = REC_STORE_INIT;
-	expect(c, 0, contract_backend.open(c->place, &first, &c->store, &c->error));
+	contract_restart(c);
 	return 0;
 }
 
 int contract_teardown(void **state)
 {
 	struct contract *c = *state;
-	for (size_t i = 0; i < c->other_count; i++)
-		rec_store_close(c->others[i]);
-	rec_store_close(c->store);
-	contract_backend.place_free(c->place);
+	c->memory.fail_at = 0;
+	place_end(c);
 	rec_arena_release(&c->arena);
 	assert_int_equal(c->memory.live, 0);
 	rec_free(NULL, c);

@@ -51,9 +51,16 @@ struct contract {
 	size_t other_count;
 	struct rec_arena arena; /* for what a test reads; freed at its end */
 	struct rec_error error;
+	const void *parameter; /* the test's initial state */
+	int64_t claim;         /* for a topic's own use */
+	struct rec_cursor cursor;
+	uint64_t fault_at;
 };
 int contract_setup(void **state);
 int contract_teardown(void **state);
+/* Closes everything and begins with a fresh place. */
+void contract_restart(struct contract *c);
+void contract_restart_empty(struct contract *c); /* nothing is opened, c->store is NULL */
 /* Another handle on the same place, closed at the test's end. */
 struct rec_store *contract_open(struct contract *c, enum rec_store_mode mode);
 struct rec_store *contract_memory_store(struct contract *c); /* the oracle, empty, on the same clock */
@@ -98,7 +105,8 @@ void contract_assert_same_dump(const struct rec_buffer *a, const struct rec_buff
 #define CONTRACT_TOPICS(X)                                                                                             \
 	X(tasks)                                                                                                       \
 	X(status)                                                                                                      \
-	X(rollup) X(blockers) X(groups) X(snapshot) X(lists) X(events) X(claims) X(changes) X(gc) X(errors) X(model)
+	X(rollup)                                                                                                      \
+	X(blockers) X(groups) X(snapshot) X(lists) X(events) X(claims) X(changes) X(gc) X(errors) X(model) X(failure)
 #define CONTRACT_DECLARE(topic) int contract_run_##topic(void);
 CONTRACT_TOPICS(CONTRACT_DECLARE)
 #undef CONTRACT_DECLARE

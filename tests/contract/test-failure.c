@@ -1,0 +1,264 @@
+/* test-failure.c - every operation with every allocation, and where the backend can fail them every file
+ * operation, failing in turn, once and for good. Whatever fails: a documented code with a message, or success with
+ * the right answer; the store as it was before or complete, through the same handle and a new one; and once
+ * the fault is gone the same handle does the same operation. Leaks are found by the teardown. */
+#include "failure.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define FAULTS_MAX 20000 /* an operation that needs more has lost its way */
+
+/* ---- Faults ---- */
+
+struct fault {
+	const char *name;
+	bool memory; /* must be reported as REC_E_NOMEM */
+	void (*arm)(struct contract *c, uint64_t n, bool persistent);
+	bool (*disarm)(struct contract *c); /* did it strike? */
+};
+
+static void allocation_arm(struct contract *c, uint64_t n, bool persistent)
+{
+	c->memory.fail_at = c->memory.calls + n;
+	c->memory.persistent = persistent;
+}
+
+static bool allocation_disarm(struct contract *c)
+{
+	bool struck = c->memory.calls >= c->memory.fail_at;
+	c->memory.fail_at = 0;
+	return struck;
+}
+
+static void file_arm(struct contract *c, uint64_t n, bool persistent)
+{
+	c->fault_at = n;
+	contract_backend.set_io_failure(c->place, n, persistent);
+}
+
+static bool file_disarm(struct contract *c)
+{
+	return contract_backend.set_io_failure(c->place, 0, false) >= c->fault_at;
+}
+
+static void memory_arm(struct contract *c, uint64_t n, bool persistent)
+{
+	c->fault_at = n;
+	contract_backend.set_memory_failure(c->place, n, persistent);
+}
+
+static bool memory_disarm(struct contract *c)
+{
+	return contract_backend.set_memory_failure(c->place, 0, false) >= c->fault_at;
+}
+
+static const struct fault allocation_fault = {"allocation", true, allocation_arm, allocation_disarm};
+static const struct fault file_fault = {"file operation", false, file_arm, file_disarm};
+static const struct fault memory_fault = {"allocation of the backend", true, memory_arm, memory_disarm};
+
+/* ---- The world in which operations are tried ---- */
+
+static void world_fill(struct contract *c)
+{
+	expect(c, 0, rec_store_begin(c->store, &c->error));
+	contract_add(c, "top", REC_READY);
+	contract_add_child(c, "p", REC_READY, "top");
+	contract_add_child(c, "a", REC_READY, "p");
+	contract_add_child(c, "b", REC_BLOCKED, "p");
+	contract_add_blocker(c, "k1", "b");
+	contract_add_blocker(c, "k2", "b");
+	contract_answer(c, "k1");
+	contract_add(c, "running", REC_READY);
+	contract_finish(c, contract_claim(c, "running"), REC_READY);
+	contract_finish(c, contract_claim(c, "running"), REC_READY);
+	c->claim = contract_claim(c, "running");
+	struct rec_task task = contract_task("t", REC_DONE);
+	task.external_url = S("https://example.org/1");
+	task.description = S("some text");
+	task.depends_on = &(struct rec_slice){"a", 1};
+	task.depends_on_count = 1;
+	expect(c, 0, rec_store_create(c->store, &task, &c->error));
+	struct rec_event event = {.event = S("X"), .task_id = S("t"), .reason = S("a reason")};
+	expect(c, 0, rec_store_event_add(c->store, &event, &c->error));
+	expect(c, 0, rec_store_commit(c->store, &c->error));
+	contract_catch_up(c->store, &c->cursor);
+	contract_set(c, "t", REC_DONE, REC_READY);
+	rec_clock_manual_advance(&c->clock, 1000000);
+}
+
+static void world_make(struct contract *c)
+{
+	contract_restart(c);
+	world_fill(c);
+}
+
+/* ---- One operation under one kind of fault ---- */
+
+struct attempt {
+	struct rec_buffer told;
+	int result;
+};
+
+static void attempt_run(struct contract *c, failure_probe_fn *probe, struct attempt *ret)
+{
+	rec_buffer_init(&ret->told, NULL, SIZE_MAX / 2);
+	c->error.code = 0;
+	c->error.message[0] = '\0';
+	ret->result = probe(c, c->store, &ret->told);
+}
+
+static void assert_told_why(struct contract *c, const struct fault *fault, int r)
+{
+	if (r >= REC_E_BUG && r != REC_E_BUG && r != REC_E_INVALID && c->error.code == r && c->error.message[0] &&
+	    (!fault->memory || r == REC_E_NOMEM))
+		return;
+	fail_msg("%d with error %d: %s", r, c->error.code, c->error.message);
+}
+
+/* The state through the same handle and through a new one. */
+static void assert_state(struct contract *c, const struct rec_buffer *wanted)
+{
+	struct rec_buffer dump;
+	contract_dump(c->store, &dump);
+	assert_same_dump(wanted, &dump);
+	rec_buffer_release(&dump);
+	struct rec_store *fresh = NULL;
+	expect(c, 0, contract_backend.open(c->place, &c->options, &fresh, &c->error));
+	contract_dump(fresh, &dump);
+	assert_same_dump(wanted, &dump);
+	rec_buffer_release(&dump);
+	rec_store_close(fresh);
+}
+
+struct reference {
+	struct rec_buffer before, after, told;
+};
+
+static void reference_make(struct contract *c, failure_probe_fn *probe, struct reference *ret)
+{
+	struct attempt attempt;
+	world_make(c);
+	contract_dump(c->store, &ret->before);
+	attempt_run(c, probe, &attempt);
+	expect(c, 0, attempt.result);
+	ret->told = attempt.told;
+	contract_dump(c->store, &ret->after);
+}
+
+static void reference_release(struct reference *reference)
+{
+	rec_buffer_release(&reference->before);
+	rec_buffer_release(&reference->after);
+	rec_buffer_release(&reference->told);
+}
+
+/* Returns whether the fault struck; if not, the operation has no more places to fail. */
+static bool fault_try(struct contract *c, failure_probe_fn *probe, const struct fault *fault, uint64_t n,
+		      bool persistent, const struct reference *reference)
+{
+	struct attempt attempt;
+	fault->arm(c, n, persistent);
+	attempt_run(c, probe, &attempt);
+	bool struck = fault->disarm(c);
+	if (attempt.result < 0) {
+		assert_true(struck);
+		assert_told_why(c, fault, attempt.result);
+		assert_state(c, &reference->before);
+	} else {
+		expect(c, 0, attempt.result);
+		assert_same_dump(&reference->told, &attempt.told);
+		assert_state(c, &reference->after);
+		world_make(c);
+	}
+	rec_buffer_release(&attempt.told);
+	return struck;
+}
+
+static void faults_try(struct contract *c, failure_probe_fn *probe, const struct fault *fault, const char *name)
+{
+	struct reference reference;
+	struct attempt attempt;
+	for (int persistent = 0; persistent < 2; persistent++) {
+		uint64_t n = 1;
+		reference_make(c, probe, &reference);
+		world_make(c);
+		while (fault_try(c, probe, fault, n, persistent, &reference))
+			assert_true(++n < FAULTS_MAX);
+		/* The handle that lived through the failures still does it. */
+		attempt_run(c, probe, &attempt);
+		expect(c, 0, attempt.result);
+		rec_buffer_release(&attempt.told);
+		reference_release(&reference);
+		if (persistent == 0)
+			print_message("%s: %llu places for a failed %s\n", name, (unsigned long long)n - 1,
+				      fault->name);
+	}
+}
+
+static void test_failure(void **state)
+{
+	struct contract *c = *state;
+	const struct failure_probe *probe = c->parameter;
+	faults_try(c, probe->run, &allocation_fault, probe->name);
+	if (contract_backend.set_memory_failure)
+		faults_try(c, probe->run, &memory_fault, probe->name);
+	if (contract_backend.set_io_failure)
+		faults_try(c, probe->run, &file_fault, probe->name);
+}
+
+/* ---- Making a store where there is none ---- */
+
+/* What a failed attempt left behind must not be in the way of the next one. */
+static bool making_try(struct contract *c, const struct fault *fault, uint64_t n, bool persistent,
+		       const struct rec_buffer *empty)
+{
+	contract_restart_empty(c);
+	struct rec_store_options options = c->options;
+	options.mode = REC_STORE_INIT;
+	fault->arm(c, n, persistent);
+	int r = contract_backend.open(c->place, &options, &c->store, &c->error);
+	bool struck = fault->disarm(c);
+	if (r < 0) {
+		assert_true(struck);
+		assert_null(c->store);
+		assert_told_why(c, fault, r);
+		expect(c, 0, contract_backend.open(c->place, &options, &c->store, &c->error));
+	}
+	assert_state(c, empty);
+	return struck;
+}
+
+static void making_faults_try(struct contract *c, const struct fault *fault)
+{
+	for (int persistent = 0; persistent < 2; persistent++) {
+		struct rec_buffer empty;
+		uint64_t n = 1;
+		contract_restart(c);
+		contract_dump(c->store, &empty);
+		while (making_try(c, fault, n, persistent, &empty))
+			assert_true(++n < FAULTS_MAX);
+		rec_buffer_release(&empty);
+		if (persistent == 0)
+			print_message("making a store: %llu places for a failed %s\n", (unsigned long long)n - 1,
+				      fault->name);
+	}
+}
+
+static void test_failure__anywhere_in_making_a_store(void **state)
+{
+	struct contract *c = *state;
+	making_faults_try(c, &allocation_fault);
+	if (contract_backend.set_memory_failure)
+		making_faults_try(c, &memory_fault);
+	if (contract_backend.set_io_failure)
+		making_faults_try(c, &file_fault);
+}
+
+static const struct CMUnitTest tests[] = {contract_test(test_failure__anywhere_in_making_a_store),
+#define PROBE_TEST(name)                                                                                               \
+	{"test_failure__anywhere_in_" #name, test_failure, contract_setup, contract_teardown, &failure_probe_##name},
+					  FAILURE_PROBES(PROBE_TEST)
+#undef PROBE_TEST
+};
+contract_run(failure, tests)
