@@ -54,6 +54,12 @@ static enum rec_hold hold_of_ready(const struct rec_machine *m, const struct tas
 	return stuck ? REC_HOLD_DEPENDENCY : REC_HOLD_NOT;
 }
 
+/* All blockers are released, but none since its last attempt. */
+static bool no_new_answer(const struct rec_machine_event *e)
+{
+	return !e->seen.blockers_open && !e->seen.blockers_new;
+}
+
 static enum rec_hold hold_of(const struct rec_machine *m, const struct task *t, const struct rec_machine_event *e)
 {
 	switch (e->seen.status) {
@@ -64,7 +70,7 @@ static enum rec_hold hold_of(const struct rec_machine *m, const struct task *t, 
 	case REC_BLOCKED:
 		if (!e->seen.blockers_total)
 			return REC_HOLD_NO_BLOCKERS;
-		return e->kind == REC_ON_REQUEUE && !e->seen.blockers_new ? REC_HOLD_NO_NEW_ANSWER : REC_HOLD_BLOCKED;
+		return no_new_answer(e) ? REC_HOLD_NO_NEW_ANSWER : REC_HOLD_BLOCKED;
 	default:
 		return rec_machine_hold_for((enum rec_status)e->seen.status);
 	}

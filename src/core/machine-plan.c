@@ -165,10 +165,10 @@ static bool has_ended(const struct rec_machine *m)
 	return m->able == 0;
 }
 
-static enum rec_batch_outcome outcome_of(const struct rec_machine *m)
+static enum rec_batch_status outcome_of(const struct rec_machine *m)
 {
 	if (!has_ended(m))
-		return REC_BATCH_OPEN;
+		return REC_BATCH_RUNNING;
 	uint64_t unstarted = m->phases[REC_PHASE_WAITING] + m->phases[REC_PHASE_QUEUED];
 	if (unstarted && m->drained)
 		return REC_BATCH_CANCELLED;

@@ -315,8 +315,6 @@ struct rec_effect {
 	struct rec_seen seen;
 };
 
-enum rec_batch_outcome { REC_BATCH_OPEN, REC_BATCH_COMPLETED, REC_BATCH_PARTIAL, REC_BATCH_CANCELLED };
-
 struct rec_plan {
 	struct rec_effects {
 		struct rec_effect *items;
@@ -324,10 +322,10 @@ struct rec_plan {
 	} buckets[REC_EFFECT_COUNT];
 	size_t count;     /* in all buckets */
 	int64_t timer_us; /* monotonic: plan again at that time at the latest; INT64_MAX: nothing is timed */
-	enum rec_batch_outcome outcome;
+	enum rec_batch_status outcome;
 };
 /* Lets time pass, gives free slots work, and hands out what is to be done; *ret_plan lives until the next call.
- * Not OPEN: the batch has ended, provided that a look finds nothing new. O(k log n) for k effects.
+ * Not RUNNING: the batch has ended, provided that a look finds nothing new. O(k log n) for k effects.
  * 0, REC_E_NOMEM: nothing is lost, ask again. */
 int rec_machine_plan(struct rec_machine *m, struct rec_now now, const struct rec_plan **ret_plan);
 /* The store took the plan's second group (whatever the single results were). */

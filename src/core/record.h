@@ -57,4 +57,37 @@ struct rec_event {
 	int64_t attempt, blockers_total, blockers_open, blockers_new, exit_code, exit_signal, survivors;
 };
 
+/* ---- Batches ------------------------------------------------------------------------------------ */
+
+enum rec_batch_status { REC_BATCH_RUNNING, REC_BATCH_COMPLETED, REC_BATCH_PARTIAL, REC_BATCH_CANCELLED };
+const char *rec_batch_status_text(enum rec_batch_status s); /* "RUNNING", ... */
+/* The status, or -1. */
+int rec_batch_status_parse(struct rec_slice text);
+
+/* What the operator asked of a batch; it only grows. */
+enum rec_batch_stop { REC_BATCH_GO_ON, REC_BATCH_DRAIN, REC_BATCH_FORCE };
+const char *rec_batch_stop_text(enum rec_batch_stop s); /* "", "drain", "force" */
+int rec_batch_stop_parse(struct rec_slice text);        /* the request, or -1 */
+
+struct rec_batch {
+	struct rec_slice batch_id, owner /* optional: "host:pid:..." for people */;
+	enum rec_batch_status status;
+	enum rec_batch_stop stop;
+	struct rec_slice options; /* optional: how it was asked to run, as JSON; kept for `resume` */
+	struct rec_slice started_at, ended_at /* optional */;
+	int64_t skipped, killed, requeued, errors; /* what reconciliation did */
+};
+
+/* What a batch durably knows of one of its tasks. */
+struct rec_batch_task {
+	struct rec_slice task_id;
+	int64_t position;         /* order in the batch */
+	struct rec_slice phase;   /* "waiting", "running", "held", "finished" */
+	enum rec_status believed; /* ABSENT: nothing */
+	struct rec_slice reason;  /* optional: what holds it, or how it ended */
+	bool own;                 /* finished by the batch's own attempt, not from outside */
+	int64_t attempt, failures, again, lost;
+	int64_t not_before_us; /* wall clock, microseconds since 1970; 0: none */
+};
+
 #endif

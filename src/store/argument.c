@@ -271,3 +271,26 @@ int rec_argument_finish(const struct rec_finish *finish, struct rec_error *error
 		r = rec_argument_text("outcome", finish->outcome, SHORT_TEXT_BYTES_MAX, error);
 	return r;
 }
+
+int rec_argument_batch(const struct rec_batch *batch, struct rec_error *error)
+{
+	const struct text_rule rules[] = {
+		{"owner", batch->owner, SHORT_TEXT_BYTES_MAX, false},
+		{"options", batch->options, REC_TEXT_BYTES_MAX, false},
+		{"started_at", batch->started_at, SHORT_TEXT_BYTES_MAX, false},
+	};
+	int r = rec_argument_id("batch id", batch->batch_id, error);
+	return r ? r : TEXTS_CHECK(rules, error);
+}
+
+int rec_argument_batch_task(const struct rec_batch_task *task, struct rec_error *error)
+{
+	const struct text_rule rules[] = {
+		{"phase", task->phase, SHORT_TEXT_BYTES_MAX, true},
+		{"reason", task->reason, SHORT_TEXT_BYTES_MAX, false},
+	};
+	int r = rec_argument_id("task id", task->task_id, error);
+	if (r == 0 && task->believed != REC_STATUS_ABSENT)
+		r = rec_argument_status("believed", task->believed, error);
+	return r ? r : TEXTS_CHECK(rules, error);
+}

@@ -74,8 +74,19 @@ struct rec_store_ops {
 			 struct rec_arena *arena, struct rec_slice *ret_task_id, struct rec_error *error);
 	int (*claims)(struct rec_store *s, rec_claim_fn *fn, void *context, struct rec_error *error);
 	int (*running_runs)(struct rec_store *s, rec_id_fn *fn, void *context, struct rec_error *error); /* may */
+	/* batches: may, all or none; one row each: the wrapper composes get and write inside one group */
+	int (*batch_add)(struct rec_store *s, const struct rec_batch *batch, struct rec_error *error); /* REC_EXISTS */
+	int (*batch_get)(struct rec_store *s, struct rec_slice batch_id, struct rec_arena *arena, struct rec_batch *out,
+			 struct rec_error *error); /* REC_NOT_FOUND */
+	/* everything but batch_id, options and started_at; the batch is there */
+	int (*batch_write)(struct rec_store *s, const struct rec_batch *batch, struct rec_error *error);
+	int (*batches)(struct rec_store *s, rec_batch_fn *fn, void *context, struct rec_error *error);
+	int (*batch_task_put)(struct rec_store *s, struct rec_slice batch_id, const struct rec_batch_task *task,
+			      struct rec_error *error); /* REC_NOT_FOUND */
+	int (*batch_tasks)(struct rec_store *s, struct rec_slice batch_id, rec_batch_task_fn *fn, void *context,
+			   struct rec_error *error); /* REC_NOT_FOUND */
 	int (*batch_belief)(struct rec_store *s, struct rec_slice batch_id, rec_belief_fn *fn, void *context,
-			    struct rec_error *error); /* may: REC_NOT_FOUND */
+			    struct rec_error *error); /* may: REC_NOT_FOUND; only for batches that are not ours */
 
 	int (*changes)(struct rec_store *s, struct rec_cursor *cursor, rec_id_fn *fn, void *context,
 		       struct rec_error *error);

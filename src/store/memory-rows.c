@@ -14,6 +14,8 @@ struct layout {
 #define BLOCKER(field) offsetof(struct rec_blocker, field)
 #define EVENT(field) offsetof(struct rec_event, field)
 #define CLAIM(field) offsetof(struct rec_claim, field)
+#define BATCH(field) offsetof(struct rec_batch, field)
+#define BATCH_TASK(field) offsetof(struct rec_batch_task, field)
 
 LAYOUT(task, struct rec_task, TASK(id), TASK(title), TASK(description), TASK(status_text), TASK(depends_on_raw),
        TASK(parent_id), TASK(external_url), TASK(created_at), TASK(updated_at), TASK(prd_id), TASK(uncertainty_level),
@@ -24,6 +26,8 @@ LAYOUT(event, struct rec_event, EVENT(time), EVENT(event), EVENT(batch_id), EVEN
        EVENT(reason), EVENT(source), EVENT(current_status), EVENT(external_status), EVENT(believed), EVENT(observation),
        EVENT(detail));
 LAYOUT(claim, struct rec_claim, CLAIM(task_id), CLAIM(batch_id), CLAIM(owner), CLAIM(claimed_at));
+LAYOUT(batch, struct rec_batch, BATCH(batch_id), BATCH(owner), BATCH(options), BATCH(started_at), BATCH(ended_at));
+LAYOUT(batch_task, struct rec_batch_task, BATCH_TASK(task_id), BATCH_TASK(phase), BATCH_TASK(reason));
 
 static size_t slices_bytes(const struct rec_slice *slices, size_t count)
 {
@@ -152,6 +156,32 @@ struct rec_memory_claim *rec_memory_claim_new(const struct rec_allocator *a, con
 	struct rec_memory_claim *row = rec_memory_row_new(a, sizeof *row + texts_bytes(&claim_layout, claim));
 	if (row)
 		record_place(&claim_layout, &row->claim, claim, sizeof *claim, (char *)(row + 1));
+	return row;
+}
+
+struct rec_memory_batch *rec_memory_batch_new(const struct rec_allocator *a, const struct rec_batch *batch)
+{
+	struct rec_memory_batch *row = rec_memory_row_new(a, sizeof *row + texts_bytes(&batch_layout, batch));
+	if (row)
+		record_place(&batch_layout, &row->batch, batch, sizeof *batch, (char *)(row + 1));
+	return row;
+}
+
+int rec_memory_batch_copy(struct rec_arena *arena, const struct rec_batch *batch, struct rec_batch *out)
+{
+	char *memory = rec_arena_alloc(arena, texts_bytes(&batch_layout, batch));
+	if (!memory)
+		return REC_E_NOMEM;
+	record_place(&batch_layout, out, batch, sizeof *batch, memory);
+	return 0;
+}
+
+struct rec_memory_batch_task *rec_memory_batch_task_new(const struct rec_allocator *a,
+							const struct rec_batch_task *task)
+{
+	struct rec_memory_batch_task *row = rec_memory_row_new(a, sizeof *row + texts_bytes(&batch_task_layout, task));
+	if (row)
+		record_place(&batch_task_layout, &row->task, task, sizeof *task, (char *)(row + 1));
 	return row;
 }
 

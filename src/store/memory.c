@@ -124,6 +124,12 @@ static const struct rec_store_ops memory_ops = {
 	.claim_add = rec_memory_claim_add,
 	.claim_end = rec_memory_claim_end,
 	.claims = rec_memory_claims,
+	.batch_add = rec_memory_batch_add,
+	.batch_get = rec_memory_batch_get,
+	.batch_write = rec_memory_batch_write,
+	.batches = rec_memory_batches,
+	.batch_task_put = rec_memory_batch_task_put,
+	.batch_tasks = rec_memory_batch_tasks,
 	.changes = rec_memory_changes,
 	.gc = rec_memory_gc,
 };

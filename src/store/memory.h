@@ -18,6 +18,8 @@ enum rec_memory_table {
 	REC_MEMORY_ATTEMPTS,         /* task id, number -> attempt */
 	REC_MEMORY_EVENTS,           /* seq -> event */
 	REC_MEMORY_CHANGES,          /* seq -> change */
+	REC_MEMORY_BATCHES,          /* batch id -> batch */
+	REC_MEMORY_BATCH_TASKS,      /* batch id, task id -> batch task */
 	REC_MEMORY_TABLE_COUNT,
 };
 
@@ -63,6 +65,14 @@ struct rec_memory_claim {
 	struct rec_memory_row row;
 	struct rec_claim claim;
 };
+struct rec_memory_batch {
+	struct rec_memory_row row;
+	struct rec_batch batch;
+};
+struct rec_memory_batch_task {
+	struct rec_memory_row row;
+	struct rec_batch_task task;
+};
 struct rec_memory_children {
 	struct rec_memory_row row;
 	uint64_t counts[REC_STATUS_COUNT];
@@ -97,6 +107,9 @@ struct rec_memory_task *rec_memory_task_new(const struct rec_allocator *a, const
 struct rec_memory_blocker *rec_memory_blocker_new(const struct rec_allocator *a, const struct rec_blocker *blocker);
 struct rec_memory_event *rec_memory_event_new(const struct rec_allocator *a, const struct rec_event *event);
 struct rec_memory_claim *rec_memory_claim_new(const struct rec_allocator *a, const struct rec_claim *claim);
+struct rec_memory_batch *rec_memory_batch_new(const struct rec_allocator *a, const struct rec_batch *batch);
+struct rec_memory_batch_task *rec_memory_batch_task_new(const struct rec_allocator *a,
+							const struct rec_batch_task *task);
 struct rec_memory_id *rec_memory_id_new(const struct rec_allocator *a, struct rec_slice id);
 struct rec_memory_change *rec_memory_change_new(const struct rec_allocator *a, struct rec_slice id, int64_t time_us);
 struct rec_memory_attempt *rec_memory_attempt_new(const struct rec_allocator *a, struct rec_slice task_id,
@@ -106,6 +119,7 @@ struct rec_memory_history *rec_memory_history_new(const struct rec_allocator *a,
 /* Copies into an arena. 0 or REC_E_NOMEM. */
 int rec_memory_task_copy(struct rec_arena *arena, const struct rec_task *task, struct rec_task *out);
 int rec_memory_blocker_copy(struct rec_arena *arena, const struct rec_blocker *blocker, struct rec_blocker *out);
+int rec_memory_batch_copy(struct rec_arena *arena, const struct rec_batch *batch, struct rec_batch *out);
 
 /* ---- Keys ---- */
 
@@ -172,6 +186,15 @@ int rec_memory_claim_add(struct rec_store *s, struct rec_claim *claim, struct re
 int rec_memory_claim_end(struct rec_store *s, int64_t claim_id, const struct rec_finish *finish,
 			 struct rec_arena *arena, struct rec_slice *ret_task_id, struct rec_error *error);
 int rec_memory_claims(struct rec_store *s, rec_claim_fn *fn, void *context, struct rec_error *error);
+int rec_memory_batch_add(struct rec_store *s, const struct rec_batch *batch, struct rec_error *error);
+int rec_memory_batch_get(struct rec_store *s, struct rec_slice batch_id, struct rec_arena *arena, struct rec_batch *out,
+			 struct rec_error *error);
+int rec_memory_batch_write(struct rec_store *s, const struct rec_batch *batch, struct rec_error *error);
+int rec_memory_batches(struct rec_store *s, rec_batch_fn *fn, void *context, struct rec_error *error);
+int rec_memory_batch_task_put(struct rec_store *s, struct rec_slice batch_id, const struct rec_batch_task *task,
+			      struct rec_error *error);
+int rec_memory_batch_tasks(struct rec_store *s, struct rec_slice batch_id, rec_batch_task_fn *fn, void *context,
+			   struct rec_error *error);
 int rec_memory_changes(struct rec_store *s, struct rec_cursor *cursor, rec_id_fn *fn, void *context,
 		       struct rec_error *error);
 int rec_memory_gc(struct rec_store *s, struct rec_gc *gc, struct rec_error *error);

@@ -100,14 +100,57 @@ int rec_store_running_runs(struct rec_store *s, rec_id_fn *fn, void *context, st
 	return stream_leave(s, "running runs", r, error);
 }
 
-int rec_store_batch_belief(struct rec_store *s, struct rec_slice batch_id, rec_belief_fn *fn, void *context,
-			   struct rec_error *error)
+int rec_store_batches(struct rec_store *s, rec_batch_fn *fn, void *context, struct rec_error *error)
 {
 	int r = stream_enter(s, error);
 	if (r < 0)
 		return r;
-	r = ID_MISSING(batch_id) || !s->ops->batch_belief ? REC_NOT_FOUND
-							  : s->ops->batch_belief(s, batch_id, fn, context, error);
+	if (s->ops->batches)
+		r = s->ops->batches(s, fn, context, error);
+	return stream_leave(s, "batches", r, error);
+}
+
+static int batch_tasks(struct rec_store *s, struct rec_slice batch_id, rec_batch_task_fn *fn, void *context,
+		       struct rec_error *error)
+{
+	if (ID_MISSING(batch_id) || !s->ops->batch_tasks)
+		return REC_NOT_FOUND;
+	return s->ops->batch_tasks(s, batch_id, fn, context, error);
+}
+
+int rec_store_batch_tasks(struct rec_store *s, struct rec_slice batch_id, rec_batch_task_fn *fn, void *context,
+			  struct rec_error *error)
+{
+	int r = stream_enter(s, error);
+	if (r < 0)
+		return r;
+	r = batch_tasks(s, batch_id, fn, context, error);
+	return stream_leave(s, "batch tasks", r, error);
+}
+
+struct belief_listener {
+	rec_belief_fn *fn;
+	void *context;
+	bool told; /* a result of fn's own must not be taken for the backend's */
+};
+
+static int belief_tell(void *context, const struct rec_batch_task *task)
+{
+	struct belief_listener *listener = context;
+	listener->told = true;
+	return listener->fn(listener->context, task->task_id, task->believed);
+}
+
+int rec_store_batch_belief(struct rec_store *s, struct rec_slice batch_id, rec_belief_fn *fn, void *context,
+			   struct rec_error *error)
+{
+	struct belief_listener listener = {fn, context, false};
+	int r = stream_enter(s, error);
+	if (r < 0)
+		return r;
+	r = batch_tasks(s, batch_id, belief_tell, &listener, error);
+	if (r == REC_NOT_FOUND && !listener.told && s->ops->batch_belief && !ID_MISSING(batch_id))
+		r = s->ops->batch_belief(s, batch_id, fn, context, error);
 	return stream_leave(s, "batch belief", r, error);
 }
 

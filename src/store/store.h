@@ -269,6 +269,36 @@ int rec_store_running_runs(struct rec_store *s, rec_id_fn *fn, void *context, st
 
 /* ---- Batches ------------------------------------------------------------------------------------ */
 
+/* A new batch, RUNNING. started_at absent -> now. REC_EXISTS. */
+int rec_store_batch_create(struct rec_store *s, const struct rec_batch *batch, struct rec_error *error);
+/* Texts live in `arena`. REC_NOT_FOUND. */
+int rec_store_batch_get(struct rec_store *s, struct rec_slice batch_id, struct rec_arena *arena,
+			struct rec_batch *ret_batch, struct rec_error *error);
+/* All of them, oldest first (started_at, then id). fn as for rec_store_list. */
+typedef int rec_batch_fn(void *context, const struct rec_batch *batch);
+int rec_store_batches(struct rec_store *s, rec_batch_fn *fn, void *context, struct rec_error *error);
+
+/* Compare-and-set of the status. Leaving RUNNING sets ended_at to now; entering it (resume) clears ended_at and the
+ * stop request and takes `owner` over (if not absent). REC_NOT_FOUND; REC_CONFLICT with *ret_now (may be NULL). */
+int rec_store_batch_set_status(struct rec_store *s, struct rec_slice batch_id, enum rec_batch_status from,
+			       enum rec_batch_status to, struct rec_slice owner, enum rec_batch_status *ret_now,
+			       struct rec_error *error);
+/* Asks a RUNNING batch to stop; a weaker request than the one that stands writes nothing. REC_NOT_FOUND; REC_REFUSED
+ * if it has ended. */
+int rec_store_batch_stop(struct rec_store *s, struct rec_slice batch_id, enum rec_batch_stop stop,
+			 struct rec_error *error);
+/* Writes batch->skipped, killed, requeued, errors and nothing else. REC_NOT_FOUND. */
+int rec_store_batch_count(struct rec_store *s, const struct rec_batch *batch, struct rec_error *error);
+
+/* Adds a task to a batch or replaces what the batch knows of it (its position stays). The task need not exist.
+ * O(log N). REC_NOT_FOUND: no such batch. */
+int rec_store_batch_task_put(struct rec_store *s, struct rec_slice batch_id, const struct rec_batch_task *task,
+			     struct rec_error *error);
+/* The tasks of a batch by position, then id. REC_NOT_FOUND: no such batch. */
+typedef int rec_batch_task_fn(void *context, const struct rec_batch_task *task);
+int rec_store_batch_tasks(struct rec_store *s, struct rec_slice batch_id, rec_batch_task_fn *fn, void *context,
+			  struct rec_error *error);
+
 /* The belief of a batch that this store remembers: ours, or a codeframe batch_runs row (ids from task_ids in
  * order; statuses from results; no entry = READY). REC_NOT_FOUND; REC_E_INVALID if the row is malformed. */
 typedef int rec_belief_fn(void *context, struct rec_slice id, enum rec_status believed);

@@ -34,6 +34,8 @@ int rec_argument_blocker(const struct rec_blocker *blocker, struct rec_error *er
 int rec_argument_event(const struct rec_event *event, struct rec_error *error);
 int rec_argument_claim(const struct rec_claim *claim, struct rec_error *error);
 int rec_argument_finish(const struct rec_finish *finish, struct rec_error *error);
+int rec_argument_batch(const struct rec_batch *batch, struct rec_error *error);
+int rec_argument_batch_task(const struct rec_batch_task *task, struct rec_error *error);
 
 /* ---- Roll-up (rollup.c), inside a group ---- */
 

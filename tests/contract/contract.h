@@ -106,7 +106,8 @@ void contract_assert_same_dump(const struct rec_buffer *a, const struct rec_buff
 	X(tasks)                                                                                                       \
 	X(status)                                                                                                      \
 	X(rollup)                                                                                                      \
-	X(blockers) X(groups) X(snapshot) X(lists) X(events) X(claims) X(changes) X(gc) X(errors) X(model) X(failure)
+	X(blockers)                                                                                                    \
+	X(groups) X(snapshot) X(lists) X(events) X(claims) X(batches) X(changes) X(gc) X(errors) X(model) X(failure)
 #define CONTRACT_DECLARE(topic) int contract_run_##topic(void);
 CONTRACT_TOPICS(CONTRACT_DECLARE)
 #undef CONTRACT_DECLARE

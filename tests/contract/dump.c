@@ -123,6 +123,20 @@ static int dump_claim(void *context, const struct rec_claim *claim)
 	return 0;
 }
 
+static int dump_batch(void *context, const struct rec_batch *b)
+{
+	struct rec_buffer *out = context;
+	rec_buffer_printf(out, "batch %s stop=%d counts=%lld/%lld/%lld/%lld", rec_batch_status_text(b->status), b->stop,
+			  (long long)b->skipped, (long long)b->killed, (long long)b->requeued, (long long)b->errors);
+	dump_text(out, "id", b->batch_id);
+	dump_text(out, "owner", b->owner);
+	dump_text(out, "options", b->options);
+	dump_text(out, "started", b->started_at);
+	dump_text(out, "ended", b->ended_at);
+	rec_buffer_add_text(out, "\n");
+	return 0;
+}
+
 static void dump_snapshot(struct rec_store *s, struct rec_buffer *out, struct rec_error *error)
 {
 	struct rec_snapshot snapshot;
@@ -152,6 +166,8 @@ void contract_dump(struct rec_store *s, struct rec_buffer *out)
 		r = rec_store_claims(s, dump_claim, out, &error);
 	if (r == 0)
 		r = rec_store_events(s, 0, 0, dump_event, out, &error);
+	if (r == 0)
+		r = rec_store_batches(s, dump_batch, out, &error);
 	if (r < 0)
 		print_error("dump: %s\n", error.message);
 	assert_int_equal(r, 0);
