@@ -24,11 +24,11 @@ static inline int test_folder_setup(void **state)
 	struct test_folder *folder = calloc(1, sizeof *folder);
 	if (!folder)
 		return -1;
+	*state = folder;
 	snprintf(folder->path, sizeof folder->path, "%s/reconciler-test-XXXXXX", place ? place : P_tmpdir);
 	if (!mkdtemp(folder->path))
 		return -1;
 	snprintf(folder->file, sizeof folder->file, "%s/file", folder->path);
-	*state = folder;
 	return 0;
 }
 

@@ -27,7 +27,7 @@ struct rec_watch {
 
 static int names_add(struct rec_watch *w, const struct rec_slice *ids, size_t count, struct rec_error *error)
 {
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; ids && i < count; i++) {
 		uint32_t slot;
 		int r = rec_watch_table_add(&w->table, ids[i], &slot, error);
 		if (r)

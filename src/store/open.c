@@ -186,11 +186,11 @@ int rec_store_open(const char *uri, const struct rec_store_options *options, str
 		   struct rec_error *error)
 {
 	static const struct rec_store_options defaults = {.mode = REC_STORE_READ};
-	struct rec_store *store;
+	struct rec_store *store = NULL;
 	if (error)
 		error->code = 0;
 	int r = uri_open(uri, options ? options : &defaults, &store, error);
-	if (r < 0)
+	if (r || !store)
 		return r;
 	if (in_codeframe_directory(store->info.location))
 		store->info.codeframe = true;

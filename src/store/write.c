@@ -109,7 +109,7 @@ void rec_store_on_rollup(struct rec_store *s, rec_rollup_fn *fn, void *context)
 
 static bool same_parent(struct rec_slice a, struct rec_slice b)
 {
-	return !a.data == !b.data && rec_slice_equal(a, b);
+	return a.data && b.data ? rec_slice_equal(a, b) : a.data == b.data;
 }
 
 static int edit_and_move(struct rec_store *s, const struct rec_task *task, unsigned fields, struct rec_error *error)
