@@ -43,7 +43,7 @@ void rec_record_map_close(struct rec_record_map *map)
 		munmap(map, REC_RECORD_FILE_BYTES);
 }
 
-static struct rec_record record_at(const struct rec_record_map *map, enum rec_lane lane, int which)
+struct rec_record rec_record_at(const struct rec_record_map *map, enum rec_lane lane, int which)
 {
 	struct rec_record copy = map->lanes[lane][which];
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
@@ -52,7 +52,7 @@ static struct rec_record record_at(const struct rec_record_map *map, enum rec_la
 
 struct rec_record rec_record_newest(const struct rec_record_map *map, enum rec_lane lane)
 {
-	struct rec_record a = record_at(map, lane, 0), b = record_at(map, lane, 1);
+	struct rec_record a = rec_record_at(map, lane, 0), b = rec_record_at(map, lane, 1);
 	return b.sequence > a.sequence ? b : a;
 }
 
@@ -60,7 +60,7 @@ bool rec_record_find(const struct rec_record_map *map, enum rec_lane lane, int64
 		     struct rec_record *ret_record)
 {
 	for (int which = 0; which < 2; which++) {
-		struct rec_record record = record_at(map, lane, which);
+		struct rec_record record = rec_record_at(map, lane, which);
 		if (record.phase != REC_RECORD_EMPTY && record.claim_id == claim_id) {
 			*ret_record = record;
 			return true;
@@ -71,10 +71,9 @@ bool rec_record_find(const struct rec_record_map *map, enum rec_lane lane, int64
 
 void rec_record_write(struct rec_record_map *map, enum rec_lane lane, struct rec_record record)
 {
-	struct rec_record a = record_at(map, lane, 0), b = record_at(map, lane, 1);
+	struct rec_record a = rec_record_at(map, lane, 0), b = rec_record_at(map, lane, 1);
 	struct rec_record *place = &map->lanes[lane][a.sequence > b.sequence ? 1 : 0];
 	record.sequence = (a.sequence > b.sequence ? a.sequence : b.sequence) + 1;
-	record.reserved = 0;
 	record.checksum = checksum_of(&record);
 	__atomic_store_n(&place->checksum, 0, __ATOMIC_SEQ_CST);
 	memcpy((char *)place + sizeof record.checksum, (const char *)&record + sizeof record.checksum,

@@ -1,15 +1,19 @@
-/* record.h - what a slot durably knows: three lanes of two checksummed records in one small mapped file.
+/* record.h - what a slot durably knows: four lanes of two checksummed records in one small mapped file.
  *
  * The record file of a slot is made once, preallocated (a full disk cannot lose an exit) and mapped by both
  * the conductor and the shim. A process killed while it writes leaves a record whose checksum is wrong; the
  * lane's other record then still stands. Writes reach the page cache at once, so they survive kill -9 of
  * everybody; after a power loss the attempt counts as lost.
  *
- *   lane     written by  holds
- *   AHEAD    conductor   STARTING: the claim that is about to commit or waits to be started
- *   RUNNING  shim        RUNNING: the claim whose child runs
- *   ENDED    shim        ENDED: how it ended; or VOID: never started. Both records count: the ends of two
- *                        attempts may wait to be recorded in the store (at most one claim is ahead)
+ *   lane      written by  holds
+ *   AHEAD     conductor   STARTING: the claim that is about to commit or waits to be started
+ *   RUNNING   shim        RUNNING: the claim whose child runs; written before the child exists
+ *   ENDED     shim        ENDED: how it ended; or VOID: never started. Both records count: the ends of two
+ *                         attempts may wait to be recorded in the store (at most one claim is ahead)
+ *   FORGOTTEN conductor   FORGOTTEN: its end is in the store, or the claim never committed
+ *
+ * So a claim in any lane that is not in FORGOTTEN may still have to be accounted for (or not: only the last
+ * two forgotten ones are kept, so whoever recovers asks the store whether the claim is still there).
  *
  * Whoever holds the lock on the record file (an open file description lock, held by the shim for as long as
  * it lives) is alive; no pid number is ever read back to decide that. libc only.
@@ -20,7 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum rec_lane { REC_LANE_AHEAD, REC_LANE_RUNNING, REC_LANE_ENDED, REC_LANE_COUNT };
+enum rec_lane { REC_LANE_AHEAD, REC_LANE_RUNNING, REC_LANE_ENDED, REC_LANE_FORGOTTEN, REC_LANE_COUNT };
 
 enum rec_record_phase {
 	REC_RECORD_EMPTY,
@@ -28,6 +32,7 @@ enum rec_record_phase {
 	REC_RECORD_RUNNING,
 	REC_RECORD_ENDED,
 	REC_RECORD_VOID,
+	REC_RECORD_FORGOTTEN,
 };
 
 struct rec_record {
@@ -42,8 +47,6 @@ struct rec_record {
 	int64_t started_us;  /* wall clock */
 	int64_t ended_us;
 	uint64_t output_bytes; /* ENDED: all that was written, kept or not */
-	int32_t pid;           /* for people */
-	uint32_t reserved;
 };
 
 #define REC_RECORD_FILE_BYTES 4096
@@ -55,6 +58,8 @@ struct rec_record_map {
 struct rec_record_map *rec_record_map_open(int fd);
 void rec_record_map_close(struct rec_record_map *map); /* NULL is fine */
 
+/* One of the two records of a lane (which: 0 or 1); phase EMPTY if it is not sound. */
+struct rec_record rec_record_at(const struct rec_record_map *map, enum rec_lane lane, int which);
 /* The newest sound record of a lane; phase EMPTY if there is none. */
 struct rec_record rec_record_newest(const struct rec_record_map *map, enum rec_lane lane);
 /* The record of `claim_id` in the lane, whichever of the two it is. */

@@ -5,6 +5,7 @@
  * the slot's record, and a conductor that comes later may connect to the socket `control` and watch it to
  * its end. The order on every end: record, then the next attempt's start, then the message.
  *
+ * Standard input and output are /dev/null (the conductor sees to that); standard error too once it serves.
  * One thread, one poll loop; wake-ups are a signalfd (SIGCHLD), the conductor's socket, the listening
  * socket, the child's output, and the deadline of survivors. */
 #include <errno.h>
@@ -116,12 +117,11 @@ static void void_ahead(struct shim *shim)
 static void attempt_begin(struct shim *shim, const struct rec_attempt_order *order)
 {
 	unlinkat(shim->setup.slot_fd, REC_SLOT_HEARTBEAT, 0);
-	rec_attempt_start(&shim->attempt, &shim->setup, order);
 	rec_record_write(shim->map, REC_LANE_RUNNING,
 			 (struct rec_record){.phase = REC_RECORD_RUNNING,
 					     .claim_id = order->claim_id,
-					     .started_us = shim->attempt.started_us,
-					     .pid = shim->attempt.pid});
+					     .started_us = clock_us(CLOCK_REALTIME)});
+	rec_attempt_start(&shim->attempt, &shim->setup, order);
 }
 
 /* The whole tree is gone: record, start what waits, then tell. */
@@ -458,6 +458,7 @@ int main(int count, char **arguments)
 	if (shim.listen_fd < 0)
 		return complain(REC_SLOT_CONTROL, strerror(errno));
 	message_send(&shim, attempt_message(&shim.attempt, REC_SHIM_HELLO), -1);
+	dup2(0, 2); /* a shim that lingers must not hold somebody's pipe open */
 	serve(&shim);
 	conductor_lost(&shim);
 	rec_record_map_close(shim.map);

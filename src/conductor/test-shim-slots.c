@@ -1,0 +1,483 @@
+/* Slots on real processes: what the driver hears, and what a conductor that comes after a dead one hears. A
+ * dead conductor is a forked process that was killed. Nothing sleeps: every wait is for an event. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "conductor/hunt.h"
+#include "conductor/shim-slots.h"
+
+#define DEADLINE_MS 10000
+
+static const char *shim_path;
+
+struct rig {
+	char folder[64], run[80];
+	struct rec_shim_slots *slots;
+	struct rec_slots table;
+	char script[512];
+	const char *command[4];
+};
+
+static void rig_open(struct rig *rig, const char *batch, uint32_t count)
+{
+	struct rec_error error;
+	static const char *const environment[] = {"PATH=/usr/bin:/bin", NULL};
+	rig->command[0] = "/bin/sh";
+	rig->command[1] = "-c";
+	rig->command[2] = rig->script;
+	rig->command[3] = NULL;
+	const struct rec_shim_options options = {.run_directory = rig->run,
+						 .shim_path = shim_path,
+						 .batch_id = rec_slice_of(batch),
+						 .slot_count = count,
+						 .command = rig->command,
+						 .environment = environment,
+						 .workdir = rig->folder,
+						 .log_limit_bytes = 1000};
+	int r = rec_shim_slots_open(&options, &rig->slots, &error);
+	if (r)
+		fail_msg("%s", error.message);
+	rig->table = rec_shim_slots_table(rig->slots);
+}
+
+static void rig_new(struct rig *rig, const char *script, uint32_t count)
+{
+	*rig = (struct rig){.folder = "/tmp/reconciler-slots-XXXXXX"};
+	assert_non_null(mkdtemp(rig->folder));
+	snprintf(rig->run, sizeof rig->run, "%s/rec-run", rig->folder);
+	snprintf(rig->script, sizeof rig->script, "%s", script);
+	rig_open(rig, "batch-1", count);
+}
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
+{
+	(void)status, (void)type, (void)walk;
+	return remove(path);
+}
+
+static void rig_end(struct rig *rig)
+{
+	rec_shim_slots_close(rig->slots);
+	while (waitpid(-1, NULL, 0) > 0) /* shims that leave */
+		;
+	nftw(rig->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* Lets the script of the attempt with this name go on. */
+static void rig_touch(struct rig *rig, const char *name)
+{
+	char path[160];
+	snprintf(path, sizeof path, "%s/%s", rig->folder, name);
+	int fd = open(path, O_WRONLY | O_CREAT, 0600);
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+#define WAIT_FOR(name) "while [ ! -e " name " ]; do sleep 0.01; done; "
+
+static void rig_prepare(struct rig *rig, uint32_t slot, int64_t claim)
+{
+	struct rec_error error;
+	struct rec_task task = {.id = rec_slice_of("T1"),
+				.title = rec_slice_of("a title"),
+				.status_text = rec_slice_of("IN_PROGRESS"),
+				.status = REC_IN_PROGRESS,
+				.created_at = rec_slice_of("2026-01-01T00:00:00.000000+00:00"),
+				.updated_at = rec_slice_of("2026-01-01T00:00:00.000000+00:00"),
+				.is_leaf = true};
+	const struct rec_slot_order order = {.claim_id = claim, .attempt = 1, .task = &task};
+	if (rig->table.ops->prepare(rig->table.self, slot, &order, &error) != 0)
+		fail_msg("%s", error.message);
+}
+
+static void rig_start(struct rig *rig, uint32_t slot, int64_t claim)
+{
+	struct rec_error error;
+	rig_prepare(rig, slot, claim);
+	if (rig->table.ops->start(rig->table.self, slot, claim, &error) != 0)
+		fail_msg("%s", error.message);
+}
+
+static struct rec_slot_event rig_next(struct rig *rig)
+{
+	struct rec_slot_event event;
+	for (;;) {
+		int r = rig->table.ops->next(rig->table.self, &event, NULL);
+		if (r == 0)
+			return event;
+		assert_int_equal(r, REC_END);
+		struct pollfd wait = {rec_shim_slots_fd(rig->slots), POLLIN, 0};
+		int again_ms = rec_shim_slots_wait_ms(rig->slots);
+		int n = poll(&wait, 1, again_ms < 0 ? DEADLINE_MS : again_ms);
+		assert_true(n > 0 || again_ms >= 0);
+	}
+}
+
+static struct rec_slot_event rig_expect(struct rig *rig, enum rec_slot_event_kind kind, int64_t claim)
+{
+	struct rec_slot_event event = rig_next(rig);
+	assert_string_equal(rec_slot_event_text(event.kind), rec_slot_event_text(kind));
+	assert_int_equal(event.claim_id, claim);
+	return event;
+}
+
+struct recorded {
+	struct rec_slot_record first;
+	char batch[64];
+	unsigned count;
+};
+
+static int record_keep(void *context, const struct rec_slot_record *record)
+{
+	struct recorded *recorded = context;
+	if (recorded->count++ == 0) {
+		recorded->first = *record;
+		snprintf(recorded->batch, sizeof recorded->batch, "%.*s", (int)record->batch_id.length,
+			 record->batch_id.data);
+	}
+	return 0;
+}
+
+static struct recorded rig_records(struct rig *rig)
+{
+	struct recorded recorded = {.count = 0};
+	assert_int_equal(rig->table.ops->records(rig->table.self, record_keep, &recorded, NULL), 0);
+	return recorded;
+}
+
+/* A conductor that gets as far as `until` with claim 7 (and 8 ahead) in slot 0 and is killed there. Its shim lives on.
+ */
+enum crash_point { CRASH_PREPARED, CRASH_RUNNING, CRASH_AHEAD };
+static void conductor_crash(struct rig *rig, enum crash_point until)
+{
+	int ready[2];
+	assert_int_equal(pipe(ready), 0);
+	rec_shim_slots_close(rig->slots);
+	pid_t pid = fork();
+	if (pid == 0) {
+		rig_open(rig, "batch-1", 1);
+		if (rig->table.ops->hold(rig->table.self, rec_slice_of("batch-1"), NULL) != 0)
+			_exit(1);
+		rig_prepare(rig, 0, 7);
+		if (until != CRASH_PREPARED) {
+			rig->table.ops->start(rig->table.self, 0, 7, NULL);
+			rig_expect(rig, REC_SLOT_RUNNING, 7);
+		}
+		if (until == CRASH_AHEAD)
+			rig_start(rig, 0, 8);
+		if (write(ready[1], "x", 1) != 1)
+			_exit(1);
+		pause();
+	}
+	char byte;
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	rig_open(rig, "batch-2", 1);
+}
+
+static void test_slots__an_attempt_runs_ends_and_is_forgotten(void **state)
+{
+	(void)state;
+	struct rig rig;
+	rig_new(&rig, "exit 143", 2);
+	rig_start(&rig, 1, 5);
+	assert_int_equal(rig_expect(&rig, REC_SLOT_RUNNING, 5).slot, 1);
+	struct rec_slot_event ended = rig_expect(&rig, REC_SLOT_ENDED, 5);
+	assert_false(ended.by_signal);
+	assert_int_equal(ended.code, 143);
+	assert_true(ended.took_us >= 0);
+	assert_int_equal(rig_records(&rig).count, 1);
+	rig.table.ops->forget(rig.table.self, 1, 5);
+	assert_int_equal(rig_records(&rig).count, 0);
+	rig_end(&rig);
+}
+
+static void test_slots__the_child_reads_its_task_as_json(void **state)
+{
+	(void)state;
+	struct rig rig;
+	rig_new(&rig,
+		"grep -q '\"id\":\"T1\"' && grep -q '\"title\":\"a title\"' \"$REC_TASK_FILE\" && "
+		"[ \"$REC_BATCH_ID,$REC_CLAIM\" = batch-1,3 ]",
+		1);
+	rig_start(&rig, 0, 3);
+	rig_expect(&rig, REC_SLOT_RUNNING, 3);
+	assert_int_equal(rig_expect(&rig, REC_SLOT_ENDED, 3).code, 0);
+	rig_end(&rig);
+}
+
+static void test_slots__a_claim_ahead_starts_by_itself(void **state)
+{
+	(void)state;
+	struct rig rig;
+	rig_new(&rig, "[ $REC_CLAIM = 2 ] || " WAIT_FOR("go") "true", 1);
+	rig_start(&rig, 0, 1);
+	rig_expect(&rig, REC_SLOT_RUNNING, 1);
+	rig_start(&rig, 0, 2);
+	rig_touch(&rig, "go");
+	rig_expect(&rig, REC_SLOT_ENDED, 1);
+	rig_expect(&rig, REC_SLOT_RUNNING, 2);
+	rig_expect(&rig, REC_SLOT_ENDED, 2);
+	rig_end(&rig);
+}
+
+static void test_slots__stop_ends_what_runs_and_voids_what_waits(void **state)
+{
+	(void)state;
+	struct rig rig;
+	rig_new(&rig, "exec sleep 3600", 1);
+	rig_start(&rig, 0, 1);
+	rig_expect(&rig, REC_SLOT_RUNNING, 1);
+	rig_start(&rig, 0, 2);
+	rig.table.ops->stop(rig.table.self, 0, 2, REC_SLOT_TERM);
+	rig_expect(&rig, REC_SLOT_VOID, 2);
+	rig.table.ops->stop(rig.table.self, 0, 1, REC_SLOT_TERM);
+	struct rec_slot_event ended = rig_expect(&rig, REC_SLOT_ENDED, 1);
+	assert_true(ended.by_signal);
+	assert_int_equal(ended.code, SIGTERM);
+	rig_end(&rig);
+}
+
+static void test_slots__stop_of_a_prepared_claim_voids_it(void **state)
+{
+	(void)state;
+	struct rig rig;
+	rig_new(&rig, "true", 1);
+	rig_prepare(&rig, 0, 1);
+	rig.table.ops->stop(rig.table.self, 0, 1, REC_SLOT_KILL);
+	rig_expect(&rig, REC_SLOT_VOID, 1);
+	rig_end(&rig);
+}
+
+static void test_slots__a_killed_shim_is_lost_with_its_whole_tree(void **state)
+{
+	(void)state;
+	struct rig rig;
+	char path[160], text[32] = "";
+	rig_new(&rig,
+		"setsid sh -c 'echo $$ >deep; : >ready; exec sleep 3600' & " WAIT_FOR(
+			"ready") "echo $PPID >shim; : >told; wait",
+		1);
+	rig_start(&rig, 0, 4);
+	rig_expect(&rig, REC_SLOT_RUNNING, 4);
+	rig_start(&rig, 0, 5); /* waits behind it: never started */
+	snprintf(path, sizeof path, "%s/told", rig.folder);
+	while (access(path, F_OK) != 0) { /* the script says when; the deadline is the test's own */
+		struct pollfd none = {-1, 0, 0};
+		poll(&none, 1, 5);
+	}
+	snprintf(path, sizeof path, "%s/shim", rig.folder);
+	FILE *file = fopen(path, "r");
+	assert_non_null(fgets(text, sizeof text, file));
+	fclose(file);
+	kill((pid_t)strtol(text, NULL, 10), SIGKILL);
+	struct rec_slot_event first = rig_next(&rig), second = rig_next(&rig);
+	struct rec_slot_event lost = first.kind == REC_SLOT_LOST ? first : second;
+	struct rec_slot_event voided = first.kind == REC_SLOT_LOST ? second : first;
+	assert_int_equal(lost.kind, REC_SLOT_LOST);
+	assert_int_equal(lost.claim_id, 4);
+	assert_int_equal(voided.kind, REC_SLOT_VOID);
+	assert_int_equal(voided.claim_id, 5);
+	snprintf(path, sizeof path, "%s/deep", rig.folder);
+	file = fopen(path, "r");
+	assert_non_null(fgets(text, sizeof text, file));
+	fclose(file);
+	assert_true(kill((pid_t)strtol(text, NULL, 10), 0) == -1 && errno == ESRCH);
+	rig.table.ops->forget(rig.table.self, 0, 4);
+	rig.table.ops->forget(rig.table.self, 0, 5);
+	rig_end(&rig);
+}
+
+static void test_slots__a_slot_serves_on_after_its_shim_was_killed(void **state)
+{
+	(void)state;
+	struct rig rig;
+	rig_new(&rig, "[ $REC_CLAIM = 1 ] && kill -KILL $PPID; exit 9", 1);
+	rig_start(&rig, 0, 1);
+	struct rec_slot_event event = rig_next(&rig);
+	if (event.kind == REC_SLOT_RUNNING)
+		event = rig_next(&rig);
+	assert_int_equal(event.kind, REC_SLOT_LOST);
+	rig.table.ops->forget(rig.table.self, 0, 1);
+	rig_start(&rig, 0, 2);
+	rig_expect(&rig, REC_SLOT_RUNNING, 2);
+	assert_int_equal(rig_expect(&rig, REC_SLOT_ENDED, 2).code, 9);
+	rig_end(&rig);
+}
+
+static void test_slots__a_command_that_cannot_run_says_its_errno(void **state)
+{
+	(void)state;
+	struct rig rig;
+	rig_new(&rig, "", 1);
+	rig.command[0] = "/nonexistent";
+	rig_start(&rig, 0, 1);
+	rig_expect(&rig, REC_SLOT_RUNNING, 1);
+	struct rec_slot_event ended = rig_expect(&rig, REC_SLOT_ENDED, 1);
+	assert_true(ended.not_executed);
+	assert_int_equal(ended.code, ENOENT);
+	rig_end(&rig);
+}
+
+static void test_slots__a_missing_shim_is_said_and_nothing_starts(void **state)
+{
+	(void)state;
+	struct rig rig;
+	struct rec_error error;
+	const char *real = shim_path;
+	shim_path = "/nonexistent/shim";
+	rig_new(&rig, "true", 1);
+	shim_path = real;
+	rig_prepare(&rig, 0, 1);
+	assert_true(rig.table.ops->start(rig.table.self, 0, 1, &error) < 0);
+	assert_non_null(strstr(error.message, "/nonexistent/shim"));
+	assert_int_equal(rig.table.ops->next(rig.table.self, &(struct rec_slot_event){0}, NULL), REC_END);
+	rig_end(&rig);
+}
+
+static void test_recovery__a_running_child_is_adopted_and_watched_to_its_end(void **state)
+{
+	(void)state;
+	struct rig rig;
+	rig_new(&rig, WAIT_FOR("go") "exit 6", 1);
+	conductor_crash(&rig, CRASH_RUNNING);
+	struct recorded found = rig_records(&rig);
+	assert_int_equal(found.count, 1);
+	assert_int_equal(found.first.claim_id, 7);
+	assert_string_equal(found.batch, "batch-1");
+	assert_int_equal(rig.table.ops->hold(rig.table.self, rec_slice_of("batch-1"), NULL), 0);
+	assert_int_equal(rig.table.ops->adopt(rig.table.self, found.first.slot, 7, NULL), 0);
+	rig_expect(&rig, REC_SLOT_RUNNING, 7);
+	rig_touch(&rig, "go");
+	assert_int_equal(rig_expect(&rig, REC_SLOT_ENDED, 7).code, 6);
+	rig.table.ops->forget(rig.table.self, found.first.slot, 7);
+	assert_int_equal(rig_records(&rig).count, 0);
+	rig_end(&rig);
+}
+
+static void test_recovery__an_adopted_child_can_be_stopped(void **state)
+{
+	(void)state;
+	struct rig rig;
+	rig_new(&rig, "exec sleep 3600", 1);
+	conductor_crash(&rig, CRASH_RUNNING);
+	struct recorded found = rig_records(&rig);
+	assert_int_equal(rig.table.ops->adopt(rig.table.self, found.first.slot, 7, NULL), 0);
+	rig_expect(&rig, REC_SLOT_RUNNING, 7);
+	rig.table.ops->stop(rig.table.self, found.first.slot, 7, REC_SLOT_KILL);
+	assert_true(rig_expect(&rig, REC_SLOT_ENDED, 7).by_signal);
+	rig_end(&rig);
+}
+
+static void test_recovery__what_was_only_prepared_is_void(void **state)
+{
+	(void)state;
+	struct rig rig;
+	rig_new(&rig, "true", 1);
+	conductor_crash(&rig, CRASH_PREPARED);
+	struct recorded found = rig_records(&rig);
+	assert_int_equal(found.count, 1);
+	assert_int_equal(rig.table.ops->adopt(rig.table.self, found.first.slot, 7, NULL), 0);
+	rig_expect(&rig, REC_SLOT_VOID, 7);
+	rig.table.ops->forget(rig.table.self, found.first.slot, 7);
+	assert_int_equal(rig_records(&rig).count, 0);
+	rig_end(&rig);
+}
+
+static int adopt_found(void *context, const struct rec_slot_record *record)
+{
+	int64_t *claims = context;
+	claims[record->claim_id == 7 ? 0 : 1] = record->slot + 1;
+	return 0;
+}
+
+static void test_recovery__a_claim_ahead_is_void_and_the_running_one_goes_on(void **state)
+{
+	(void)state;
+	struct rig rig;
+	int64_t slots[2] = {0, 0};
+	rig_new(&rig, WAIT_FOR("go") "exit 6", 1);
+	conductor_crash(&rig, CRASH_AHEAD);
+	assert_int_equal(rig.table.ops->records(rig.table.self, adopt_found, slots, NULL), 0);
+	assert_true(slots[0] > 0 && slots[1] > 0);
+	assert_int_equal(rig.table.ops->adopt(rig.table.self, (uint32_t)slots[0] - 1, 7, NULL), 0);
+	assert_int_equal(rig.table.ops->adopt(rig.table.self, (uint32_t)slots[1] - 1, 8, NULL), 0);
+	rig_expect(&rig, REC_SLOT_RUNNING, 7);
+	rig_expect(&rig, REC_SLOT_VOID, 8);
+	rig_touch(&rig, "go");
+	rig_expect(&rig, REC_SLOT_ENDED, 7);
+	rig_end(&rig);
+}
+
+static void test_recovery__slots_of_a_living_conductor_are_left_alone(void **state)
+{
+	(void)state;
+	struct rig rig, second = {.command = {NULL}};
+	rig_new(&rig, WAIT_FOR("go") "exit 6", 1);
+	assert_int_equal(rig.table.ops->hold(rig.table.self, rec_slice_of("batch-1"), NULL), 0);
+	rig_start(&rig, 0, 1);
+	rig_expect(&rig, REC_SLOT_RUNNING, 1);
+	memcpy(&second, &rig, sizeof rig);
+	rig_open(&second, "batch-2", 1);
+	assert_int_equal(rig_records(&second).count, 0);
+	assert_int_equal(second.table.ops->hold(second.table.self, rec_slice_of("batch-1"), NULL), REC_CONFLICT);
+	rec_shim_slots_close(second.slots);
+	rig_touch(&rig, "go");
+	rig_expect(&rig, REC_SLOT_ENDED, 1);
+	rig_end(&rig);
+}
+
+static void test_hunt__an_environment_must_name_claim_and_batch(void **state)
+{
+	(void)state;
+	static const char block[] = "REC_CLAIM=12\0A=B\0REC_BATCH_ID=b-1\0REC_CLAIMS=1";
+	struct rec_slice text = {block, sizeof block - 1};
+	assert_true(rec_environment_claims(text, 12, rec_slice_of("b-1")));
+	assert_false(rec_environment_claims(text, 1, rec_slice_of("b-1")));
+	assert_false(rec_environment_claims(text, 12, rec_slice_of("b-")));
+	assert_false(rec_environment_claims(text, 12, rec_slice_of("b-12")));
+	assert_false(rec_environment_claims((struct rec_slice){block, 13}, 12, rec_slice_of("b-1")));
+	assert_false(rec_environment_claims((struct rec_slice){NULL, 0}, 12, rec_slice_of("b-1")));
+}
+
+int main(int count, char **arguments)
+{
+	if (count < 2)
+		return 2;
+	shim_path = arguments[1];
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_slots__an_attempt_runs_ends_and_is_forgotten),
+		cmocka_unit_test(test_slots__the_child_reads_its_task_as_json),
+		cmocka_unit_test(test_slots__a_claim_ahead_starts_by_itself),
+		cmocka_unit_test(test_slots__stop_ends_what_runs_and_voids_what_waits),
+		cmocka_unit_test(test_slots__stop_of_a_prepared_claim_voids_it),
+		cmocka_unit_test(test_slots__a_killed_shim_is_lost_with_its_whole_tree),
+		cmocka_unit_test(test_slots__a_slot_serves_on_after_its_shim_was_killed),
+		cmocka_unit_test(test_slots__a_command_that_cannot_run_says_its_errno),
+		cmocka_unit_test(test_slots__a_missing_shim_is_said_and_nothing_starts),
+		cmocka_unit_test(test_recovery__a_running_child_is_adopted_and_watched_to_its_end),
+		cmocka_unit_test(test_recovery__an_adopted_child_can_be_stopped),
+		cmocka_unit_test(test_recovery__what_was_only_prepared_is_void),
+		cmocka_unit_test(test_recovery__a_claim_ahead_is_void_and_the_running_one_goes_on),
+		cmocka_unit_test(test_recovery__slots_of_a_living_conductor_are_left_alone),
+		cmocka_unit_test(test_hunt__an_environment_must_name_claim_and_batch),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
