@@ -58,7 +58,7 @@ static int raw_compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void raws_sort(struct rec_snapshot *snapshot)
+void rec_snapshot_sort_raws(struct rec_snapshot *snapshot)
 {
 	for (size_t i = 1; i < snapshot->raw_count; i++)
 		if (snapshot->raws[i - 1].index > snapshot->raws[i].index) {
@@ -94,7 +94,7 @@ int rec_store_snapshot(struct rec_store *s, const struct rec_slice *ids, size_t 
 		rec_snapshot_release(&snapshot);
 		return r;
 	}
-	raws_sort(&snapshot);
+	rec_snapshot_sort_raws(&snapshot);
 	*ret_snapshot = snapshot;
 	return 0;
 }

@@ -52,6 +52,9 @@ int rec_rollup_from(struct rec_store *s, struct rec_slice child, struct rec_slic
 int rec_snapshot_init(struct rec_snapshot *out, const struct rec_allocator *a, const struct rec_slice *ids,
 		      size_t count, struct rec_error *error);
 
+/* So that rec_snapshot_raw finds them. */
+void rec_snapshot_sort_raws(struct rec_snapshot *snapshot);
+
 /* ---- Warnings (warn.c) ---- */
 
 struct rec_warned *rec_warned_free(const struct rec_allocator *a, struct rec_warned *warned); /* returns NULL */
