@@ -81,7 +81,7 @@ int rec_belief_add(struct rec_belief *b, struct rec_slice id, enum rec_status st
 int rec_belief_set(struct rec_belief *b, struct rec_slice id, enum rec_status status, uint32_t *ret_index,
 		   struct rec_error *error)
 {
-	uint32_t index;
+	uint32_t index = 0;
 	int r = rec_belief_add(b, id, status, &index, error);
 	if (r < 0)
 		return r;

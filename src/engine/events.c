@@ -37,7 +37,7 @@ struct inputs {
 static const char *counts_read(const struct rec_event *event, struct rec_fact *fact)
 {
 	int64_t total = event->blockers_total, open = event->blockers_open, fresh = event->blockers_new;
-	if (total < 0 || total > UINT32_MAX || open < 0 || open > total || fresh < 0 || fresh > total - open)
+	if (total < 0 || total > UINT32_MAX || open < 0 || fresh < 0 || fresh > total - open)
 		return "its blocker counts cannot be";
 	fact->blockers_total = (uint32_t)total;
 	fact->blockers_open = (uint32_t)open;

@@ -10,17 +10,10 @@ void rec_watch_table_init(struct rec_watch_table *t, const struct rec_allocator 
 	rec_idmap_init(&t->map, a, hash_seed);
 }
 
-/* Slices are const to everybody else; this memory is ours. */
-static void id_free(struct rec_watch_table *t, uint32_t slot)
-{
-	rec_free(t->allocator, (char *)(uintptr_t)t->ids[slot].data);
-	t->ids[slot] = (struct rec_slice){NULL, 0};
-}
-
 void rec_watch_table_release(struct rec_watch_table *t)
 {
-	for (uint32_t slot = 0; slot < t->slots; slot++)
-		id_free(t, slot);
+	for (size_t slot = 0; slot < t->slots; slot++)
+		rec_free(t->allocator, t->items[slot].id);
 	rec_free(t->allocator, t->items);
 	rec_free(t->allocator, t->ids);
 	rec_idmap_release(&t->map);
@@ -57,8 +50,7 @@ static void slot_take(struct rec_watch_table *t, uint32_t slot)
 		t->free_first = t->items[slot].next;
 	else
 		t->slots++;
-	t->items[slot] =
-		(struct rec_watched){.believed = REC_STATUS_ABSENT, .flags = REC_WATCHED_USED, .next = REC_IDMAP_NONE};
+	t->items[slot] = (struct rec_watched){.believed = REC_STATUS_ABSENT, .flags = REC_WATCHED_USED, .next = REC_IDMAP_NONE};
 }
 
 static int slot_fill(struct rec_watch_table *t, struct rec_slice id, uint32_t *ret_slot)
@@ -71,12 +63,11 @@ static int slot_fill(struct rec_watch_table *t, struct rec_slice id, uint32_t *r
 		r = rec_idmap_add(&t->map, t->ids, slot, &first);
 	}
 	if (r) {
-		if (copy && t->ids && slot < t->ids_capacity)
-			t->ids[slot].data = NULL;
 		rec_free(t->allocator, copy);
 		return r;
 	}
 	slot_take(t, slot);
+	t->items[slot].id = copy;
 	*ret_slot = slot;
 	return 0;
 }
@@ -96,7 +87,7 @@ int rec_watch_table_add(struct rec_watch_table *t, struct rec_slice id, uint32_t
 void rec_watch_table_drop(struct rec_watch_table *t, uint32_t slot)
 {
 	rec_idmap_remove(&t->map, t->ids, t->ids[slot]);
-	id_free(t, slot);
+	rec_free(t->allocator, t->items[slot].id);
 	t->items[slot] = (struct rec_watched){.next = t->free_first};
 	t->free_first = slot;
 }

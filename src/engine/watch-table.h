@@ -16,6 +16,7 @@ enum rec_watched_flags {
 };
 
 struct rec_watched {
+	char *id; /* the memory that ids[slot] shows */
 	struct rec_verdict verdict;
 	uint8_t believed; /* enum rec_status */
 	uint8_t flags;
@@ -26,7 +27,7 @@ struct rec_watched {
 struct rec_watch_table {
 	const struct rec_allocator *allocator;
 	struct rec_watched *items; /* [slots] */
-	struct rec_slice *ids;     /* [slots], each its own piece of memory */
+	struct rec_slice *ids;     /* [slots] */
 	size_t slots, capacity, ids_capacity;
 	struct rec_idmap map;
 	uint32_t free_first;

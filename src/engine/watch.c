@@ -67,7 +67,7 @@ int rec_watch_new(struct rec_store *s, const struct rec_watch_options *options, 
 	};
 	rec_watch_table_init(&w->table, a, rec_random_u64());
 	int r = batch_id_copy(w, options->batch_id, error);
-	if (r == 0 && w->named)
+	if (r == 0 && options->ids)
 		r = names_add(w, options->ids, options->id_count, error);
 	if (r) {
 		rec_watch_free(w);
@@ -353,7 +353,6 @@ static void queue_empty(struct rec_watch *w)
 static int look_at_all(struct rec_watch *w, struct round *round, struct rec_error *error)
 {
 	size_t count = 0;
-	w->full_due = true;
 	queue_empty(w);
 	int r = watches_all(w) ? 0 : round_of_table(w, round, &count, error);
 	if (r == 0)
