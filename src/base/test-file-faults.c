@@ -184,9 +184,9 @@ static void test_file_replace__any_failed_call_leaves_the_old_file_and_nothing_e
 	static const int errnums[] = {EIO, ENOSPC};
 	for (size_t i = 0; i < 2; i++) {
 		struct seen seen = {0};
-		unsigned n = 0;
-		while (replace_failing(folder, ++n, errnums[i], &seen))
-			continue;
+		unsigned n = 1;
+		while (replace_failing(folder, n, errnums[i], &seen))
+			n++;
 		assert_true(seen.open && seen.write && seen.mode && seen.sync && seen.close && seen.rename);
 		assert_true(n > 12);
 	}

@@ -26,6 +26,7 @@ static inline int test_folder_setup(void **state)
 		return -1;
 	*state = folder;
 	snprintf(folder->path, sizeof folder->path, "%s/reconciler-test-XXXXXX", place ? place : P_tmpdir);
+	*state = folder;
 	if (!mkdtemp(folder->path))
 		return -1;
 	snprintf(folder->file, sizeof folder->file, "%s/file", folder->path);

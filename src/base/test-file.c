@@ -302,13 +302,13 @@ static void test_file_replace__a_file_size_limit(void **state)
 /* In a child with mounts of its own: the folder becomes a tiny volume, or a read-only one. */
 static int mount_on(struct test_folder *folder, unsigned long flags)
 {
-	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) < 0)
 		return -1;
 	if (mount("tiny", folder->path, "tmpfs", 0, "size=64k") < 0)
 		return -1;
 	if (rec_file_replace(folder->file, rec_slice_of("old"), 0644, NULL) != 0)
 		return -1;
-	return flags ? mount("tiny", folder->path, NULL, MS_REMOUNT | flags, NULL) : 0;
+	return flags ? mount("tiny", folder->path, "tmpfs", MS_REMOUNT | flags, NULL) : 0;
 }
 
 static int replace_on_mount(struct test_folder *folder, unsigned long flags)

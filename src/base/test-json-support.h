@@ -126,7 +126,7 @@ static inline json_t *test_json_value(struct rec_slice document, struct test_cut
 			stack[++depth] = value;
 		else if (token.type == REC_JSON_OBJECT_END || token.type == REC_JSON_ARRAY_END)
 			depth--;
-		else if (token.type == REC_JSON_KEY)
+		else if (token.type == REC_JSON_KEY && !key)
 			key = strndup(token.text.data, token.text.length);
 		documents += token.type == REC_JSON_END_DOCUMENT;
 	}

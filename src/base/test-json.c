@@ -137,7 +137,7 @@ static void test_json__what_was_found_is_a_whole_character(void **state)
 	assert_invalid("[\x01", "line 1, column 2 (byte 1): expected a value or ']', found byte 0x01");
 	assert_refused(slice_of_array("[\0]"), REC_E_INVALID,
 		       "line 1, column 2 (byte 1): expected a value or ']', found byte 0x00");
-	assert_invalid("[\u202e]", "line 1, column 2 (byte 1): expected a value or ']', found '\\xe2\\x80\\xae'");
+	assert_invalid("[\u2029]", "line 1, column 2 (byte 1): expected a value or ']', found '\\xe2\\x80\\xa9'");
 }
 
 static void test_json__an_input_that_ends_too_early(void **state)

@@ -180,7 +180,8 @@ static void test_text_show__nothing_that_turns_the_line_around(void **state)
 {
 	(void)state;
 	assert_shown(rec_slice_of("a\u2028b\u2029"), 100, "a\\xe2\\x80\\xa8b\\xe2\\x80\\xa9");
-	assert_shown(rec_slice_of("\u202eevil\u2066"), 100, "\\xe2\\x80\\xaeevil\\xe2\\x81\\xa6");
+	assert_shown(rec_slice_of("\u202eevil\u202c\u2066\u2069"), 100,
+		     "\\xe2\\x80\\xaeevil\\xe2\\x80\\xac\\xe2\\x81\\xa6\\xe2\\x81\\xa9");
 	assert_shown(rec_slice_of("\u200d\u202f\u2065\u206a"), 100, "\u200d\u202f\u2065\u206a");
 }
 

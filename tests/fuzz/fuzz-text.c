@@ -83,8 +83,8 @@ static void check_values(struct rec_slice text)
 {
 	int64_t us, again;
 	uint64_t bytes;
-	char formatted[REC_TIMESTAMP_BYTES];
 	if (rec_timestamp_parse(text, &us) == 0) {
+		char formatted[REC_TIMESTAMP_BYTES];
 		rec_timestamp_format(us, formatted);
 		demand(rec_timestamp_parse(rec_slice_of(formatted), &again) == 0, "a formatted time is not read");
 		bool clamped = memcmp(formatted, "0000-01-01", 10) == 0 || memcmp(formatted, "9999-12-31", 10) == 0;
