@@ -26,7 +26,7 @@ uint32_t rec_idmap_find(const struct rec_idmap *m, const struct rec_slice *ids, 
 void rec_idmap_find_many(const struct rec_idmap *m, const struct rec_slice *ids, const struct rec_slice *queries,
 			 size_t count, uint32_t *out);
 /* Adds ids[index]; if an equal id is there already, adds nothing and returns its index in *ret_first with
- * outcome REC_EXISTS. 0, REC_EXISTS, REC_E_NOMEM. */
+ * outcome REC_EXISTS. 0, REC_EXISTS, REC_E_NOMEM, REC_E_LIMIT. */
 int rec_idmap_add(struct rec_idmap *m, const struct rec_slice *ids, uint32_t index, uint32_t *ret_first);
 /* Removes `id` (backward shift, no tombstones). Returns whether it was there. */
 bool rec_idmap_remove(struct rec_idmap *m, const struct rec_slice *ids, struct rec_slice id);

@@ -120,6 +120,7 @@ static void test_buffer_space__what_was_added_counts(void **state)
 	struct rec_buffer b;
 	rec_buffer_init(&b, NULL, 1000);
 	char *place = rec_buffer_space(&b, 500);
+	assert_string_equal(b.data, ""); /* terminated before anything is added too */
 	memcpy(place, "hello", 5);
 	rec_buffer_added(&b, 5);
 	assert_slice_equal(rec_buffer_slice(&b), "hello");

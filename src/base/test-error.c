@@ -107,6 +107,20 @@ static void test_fail_context__puts_words_before_the_message(void **state)
 	assert_string_equal(error.message, "store a.db: locked");
 }
 
+static void test_fail_context__cuts_a_long_message_at_a_character(void **state)
+{
+	(void)state;
+	for (size_t before = 1; before <= 4; before++) {
+		struct rec_error error = {.code = REC_E_IO};
+		for (size_t i = 0; i + 3 < sizeof error.message; i += 3)
+			memcpy(error.message + i, "\xe2\x82\xac", 4);
+		rec_fail_context(&error, error.code, "%.*s", (int)before, "abcd");
+		size_t length = strlen(error.message);
+		assert_in_range(length, sizeof error.message - 4, sizeof error.message - 1);
+		assert_true(rec_utf8_valid(rec_slice_of(error.message)));
+	}
+}
+
 static void test_error_class__sorts_every_code(void **state)
 {
 	(void)state;
@@ -132,6 +146,7 @@ int main(void)
 		cmocka_unit_test(test_fail_errno__survives_a_number_that_is_none),
 		cmocka_unit_test(test_fail_errno__has_room_after_a_message_that_fills_it),
 		cmocka_unit_test(test_fail_context__puts_words_before_the_message),
+		cmocka_unit_test(test_fail_context__cuts_a_long_message_at_a_character),
 		cmocka_unit_test(test_error_class__sorts_every_code),
 	};
 	return cmocka_run_group_tests_name("base/error", tests, NULL, NULL);

@@ -133,6 +133,23 @@ static void test_id__what_is_wrong_is_said(void **state)
 	assert_string_equal(rec_id_problem(rec_slice_of("\xed\xa0\x80")), "is not UTF-8");
 }
 
+/* The fast way looks at eight bytes at once: every byte at every place of every length. */
+static void test_id__a_control_character_is_found_wherever_it_stands(void **state)
+{
+	(void)state;
+	for (size_t length = 1; length <= 40; length++)
+		for (size_t at = 0; at < length; at++)
+			for (int c = 0; c < 0x100; c++) {
+				char text[40];
+				memset(text, c & 1 ? '~' : ' ', sizeof text);
+				text[at] = (char)c;
+				const char *problem = rec_id_problem((struct rec_slice){text, length});
+				bool wrong = c < 0x20 || c >= 0x7f;
+				if ((problem != NULL) != wrong)
+					fail_msg("length %zu at %zu byte %02x", length, at, (unsigned)c);
+			}
+}
+
 static void test_id__no_control_character(void **state)
 {
 	(void)state;
@@ -269,6 +286,7 @@ int main(void)
 		cmocka_unit_test(test_utf8_step__measures_what_is_wrong),
 		cmocka_unit_test(test_id__any_script_and_punctuation_is_legal),
 		cmocka_unit_test(test_id__what_is_wrong_is_said),
+		cmocka_unit_test(test_id__a_control_character_is_found_wherever_it_stands),
 		cmocka_unit_test(test_id__no_control_character),
 		cmocka_unit_test(test_text_show__sound_text_as_it_is),
 		cmocka_unit_test(test_text_show__control_characters_and_bad_bytes_in_hexadecimal),
