@@ -15,7 +15,7 @@ int rec_file_read(const char *path, size_t bytes_max, struct rec_buffer *out, st
  * holds the old content or the new, whole; a failure leaves no temporary file. (If only the last fsync fails,
  * the new content is in place, but may not survive a power cut; that is reported as the failure it is.) mode:
  * of a new file, less umask; an existing one keeps its mode and, where allowed, its owner. A symbolic link is
- * followed. O(content). */
+ * followed, one that leads nowhere is replaced. O(content). */
 int rec_file_replace(const char *path, struct rec_slice content, unsigned mode, struct rec_error *error);
 /* Every missing directory of path, mode 0777 less umask. */
 int rec_directory_make(const char *path, struct rec_error *error);
