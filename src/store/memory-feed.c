@@ -94,8 +94,11 @@ static uint64_t changes_prune(struct rec_memory_store *m, int64_t before_us, uin
 	rec_memory_walk(m, REC_MEMORY_CHANGES, (struct rec_slice){0}, &cursor);
 	while ((row = rec_memory_cursor_next(&cursor, &at)) && (row->time_us < before_us || count - pruned > keep)) {
 		pruned++;
-		if (!dry_run)
-			rec_memory_erase(m, REC_MEMORY_CHANGES, at);
+		if (dry_run)
+			continue;
+		if (row == m->data->change_noted)
+			m->data->change_noted = NULL;
+		rec_memory_erase(m, REC_MEMORY_CHANGES, at);
 	}
 	if (!dry_run) {
 		counters->changes_pruned += (int64_t)pruned;
