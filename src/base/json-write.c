@@ -20,11 +20,30 @@ int rec_json_int64(struct rec_slice number, int64_t *ret_value)
 	return 0;
 }
 
+#define ALL_BYTES UINT64_C(0x0101010101010101)
+
+/* Not zero if one of eight bytes may need an escape or is not ASCII; which one is left to the caller. */
+static inline uint64_t word_stops(uint64_t word)
+{
+	uint64_t quote = word ^ ALL_BYTES * '"', slash = word ^ ALL_BYTES * '\\', del = word ^ ALL_BYTES * 0x7f;
+	return (word | (word - ALL_BYTES * 0x20) | (quote - ALL_BYTES) | (slash - ALL_BYTES) | (del - ALL_BYTES)) &
+	       REC_HIGH_BITS;
+}
+
+/* How many bytes from `at` on are certainly written as they are, 8 at a time. */
+static size_t plain_start(struct rec_slice text, size_t at)
+{
+	size_t i = at;
+	while (text.length - i >= 8 && !word_stops(rec_load_u64(text.data + i)))
+		i += 8;
+	return i;
+}
+
 /* The length of the run from `at` on that is written as it is. */
 static size_t plain_length(struct rec_slice text, size_t at)
 {
 	const unsigned char *p = (const unsigned char *)text.data;
-	size_t i = at;
+	size_t i = plain_start(text, at);
 	while (i < text.length) {
 		if (p[i] < 0x80) {
 			if (p[i] < 0x20 || p[i] == 0x7f || p[i] == '"' || p[i] == '\\')
@@ -59,11 +78,27 @@ static size_t escape_add(struct rec_buffer *out, const unsigned char *p, size_t 
 	return (size_t)step;
 }
 
+/* A text that needs no escape, in one piece. */
+static int plain_add(struct rec_buffer *out, struct rec_slice text)
+{
+	char *space = rec_buffer_space(out, text.length + 2);
+	if (!space)
+		return out->failed;
+	space[0] = '"';
+	if (text.length)
+		memcpy(space + 1, text.data, text.length);
+	space[text.length + 1] = '"';
+	rec_buffer_added(out, text.length + 2);
+	return 0;
+}
+
 int rec_json_write_string(struct rec_buffer *out, struct rec_slice text)
 {
+	size_t plain = plain_length(text, 0);
+	if (plain == text.length)
+		return plain_add(out, text);
 	rec_buffer_add(out, "\"", 1);
-	for (size_t at = 0; at < text.length && !out->failed;) {
-		size_t plain = plain_length(text, at);
+	for (size_t at = 0; at < text.length && !out->failed; plain = plain_length(text, at)) {
 		rec_buffer_add(out, text.data + at, plain);
 		at += plain;
 		if (at < text.length)
