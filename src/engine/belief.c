@@ -52,21 +52,33 @@ static int belief_enter(struct rec_belief *b, uint32_t *ret_index)
 	return 0;
 }
 
-int rec_belief_add(struct rec_belief *b, struct rec_slice id, enum rec_status status, uint32_t *ret_index,
-		   struct rec_error *error)
+/* 0, or why this can be no belief about that id. */
+static int belief_judge(struct rec_slice id, enum rec_status status, struct rec_error *error)
 {
 	char shown[128];
 	const char *problem = rec_id_problem(id);
 	if (problem)
 		return rec_fail(error, REC_E_INVALID, "task id \"%s\": it %s (ids are 1 to %d bytes of UTF-8)",
 				rec_text_shown(shown, sizeof shown, id), problem, REC_ID_BYTES_MAX);
+	if ((unsigned)status > REC_STATUS_ABSENT)
+		return rec_fail(error, REC_E_INVALID, "task \"%s\": %d is no status that a batch can believe",
+				rec_text_shown(shown, sizeof shown, id), (int)status);
+	return 0;
+}
+
+int rec_belief_add(struct rec_belief *b, struct rec_slice id, enum rec_status status, uint32_t *ret_index,
+		   struct rec_error *error)
+{
+	int r = belief_judge(id, status, error);
+	if (r)
+		return r;
 	if (b->count >= REC_IDMAP_NONE - 1)
 		return rec_fail(error, REC_E_LIMIT, "batch state: more than %u tasks", REC_IDMAP_NONE - 1);
 	if (b->count == b->capacity && belief_grow(b))
 		return rec_fail_nomem(error);
 	uint32_t index = 0;
 	b->ids[b->count] = id;
-	int r = belief_enter(b, &index);
+	r = belief_enter(b, &index);
 	if (r == REC_E_LIMIT)
 		return rec_fail(error, r, "batch state: more than %zu tasks", b->count);
 	if (r < 0)

@@ -22,7 +22,8 @@ struct rec_belief {
 void rec_belief_init(struct rec_belief *b, const struct rec_allocator *a, uint64_t hash_seed);
 void rec_belief_release(struct rec_belief *b);
 /* Adds an id (copied), or tells where it is: 0, REC_EXISTS (nothing changed). *ret_index is set in both cases and
- * may be NULL. REC_E_NOMEM, REC_E_INVALID (not a task id), REC_E_LIMIT. Average O(length of the id). */
+ * may be NULL. REC_E_NOMEM, REC_E_INVALID (not a task id; a status that is neither
+ * one of the seven nor ABSENT), REC_E_LIMIT. Average O(length of the id). */
 int rec_belief_add(struct rec_belief *b, struct rec_slice id, enum rec_status status, uint32_t *ret_index,
 		   struct rec_error *error);
 /* Adds or changes. Results as rec_belief_add, but never REC_EXISTS. */

@@ -63,6 +63,8 @@ static void test_belief__refuses_what_is_no_task_id(void **state)
 	assert_int_equal(rec_belief_set(&b, (struct rec_slice){"", 0}, REC_READY, NULL, &error), REC_E_INVALID);
 	assert_int_equal(rec_belief_set(&b, rec_slice_of("a\tb"), REC_READY, NULL, &error), REC_E_INVALID);
 	assert_int_equal(rec_belief_set(&b, rec_slice_of("\xff"), REC_READY, NULL, &error), REC_E_INVALID);
+	assert_int_equal(rec_belief_set(&b, rec_slice_of("a"), REC_STATUS_UNRECOGNISED, NULL, &error), REC_E_INVALID);
+	assert_int_equal(rec_belief_set(&b, rec_slice_of("a"), (enum rec_status)200, NULL, &error), REC_E_INVALID);
 	assert_int_equal(b.count, 1);
 	rec_belief_release(&b);
 }

@@ -197,6 +197,46 @@ static void test_check__every_blocker_counts_however_many(void **state)
 	rec_results_release(&r);
 }
 
+/* Enough tasks that rec_check decides by its own table of outcomes. */
+static void test_check__many_tasks_are_decided_as_each_alone(void **state)
+{
+	struct world *w = *state;
+	struct rec_belief belief;
+	char id[16], blocker[16];
+	rec_belief_init(&belief, NULL, 1);
+	ok(w, rec_store_begin(w->outside, &w->error));
+	for (unsigned i = 0; i < 600; i++) {
+		snprintf(id, sizeof id, "t%u", i);
+		snprintf(blocker, sizeof blocker, "k%u", i);
+		if (i % 7 != 5)
+			add(w, id, (enum rec_status)(i % 7));
+		if (i % 7 == REC_BLOCKED && i % 3) {
+			ask(w, blocker, id);
+			if (i % 3 == 2)
+				answer(w, blocker);
+		}
+		ok(w, rec_belief_set(&belief, S(id), (enum rec_status)(i / 7 % 8), NULL, NULL));
+	}
+	ok(w, rec_store_commit(w->outside, &w->error));
+	for (int kind = REC_CHECK_MERGED; kind <= REC_CHECK_BLOCKERS; kind++) {
+		struct rec_results r;
+		uint64_t counts[REC_ACTION_COUNT] = {0}, calls = 0;
+		ok(w, rec_check(w->store, (enum rec_check_kind)kind, NULL, 0, &belief, &r, &w->error));
+		assert_int_equal(r.snapshot.count, 600);
+		for (unsigned i = 0; i < 600; i++) {
+			struct rec_verdict alone = rec_check_fact((enum rec_check_kind)kind, &r.snapshot.facts[i],
+								  (enum rec_status)(i / 7 % 8));
+			assert_true(rec_verdict_equal(r.verdicts[i], alone));
+			counts[alone.action]++;
+			calls += rec_verdict_calls(alone);
+		}
+		assert_memory_equal(counts, r.counts, sizeof counts);
+		assert_int_equal(calls, r.calls);
+		rec_results_release(&r);
+	}
+	rec_belief_release(&belief);
+}
+
 static void test_check__a_failing_store_leaves_the_results_untouched(void **state)
 {
 	struct world *w = *state;
@@ -446,6 +486,7 @@ int main(void)
 		world_test(test_check__an_empty_belief_asks_for_nothing),
 		world_test(test_check__named_ids_are_looked_up_in_the_belief),
 		world_test(test_check__every_blocker_counts_however_many),
+		world_test(test_check__many_tasks_are_decided_as_each_alone),
 		world_test(test_check__a_failing_store_leaves_the_results_untouched),
 		world_test(test_check__every_failing_allocation_is_reported_and_leaks_nothing),
 		cmocka_unit_test(test_json__keys_are_always_there_and_in_order),

@@ -173,6 +173,7 @@ static void test_watch__refuses_what_is_no_task_id(void **state)
 	struct watching t = watching_all(w);
 	assert_int_equal(rec_watch_believe(t.watch, S(""), REC_READY, &w->error), REC_E_INVALID);
 	assert_int_equal(rec_watch_believe(t.watch, S("a\n"), REC_READY, &w->error), REC_E_INVALID);
+	assert_int_equal(rec_watch_believe(t.watch, S("a"), REC_STATUS_UNRECOGNISED, &w->error), REC_E_INVALID);
 	look(&t, "");
 	rec_watch_free(t.watch);
 }

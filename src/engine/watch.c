@@ -95,6 +95,9 @@ int rec_watch_believe(struct rec_watch *w, struct rec_slice id, enum rec_status 
 	if (problem)
 		return rec_fail(error, REC_E_INVALID, "task id \"%s\": it %s", rec_text_shown(shown, sizeof shown, id),
 				problem);
+	if ((unsigned)status > REC_STATUS_ABSENT)
+		return rec_fail(error, REC_E_INVALID, "task \"%s\": %d is no status that a batch can believe",
+				rec_text_shown(shown, sizeof shown, id), (int)status);
 	uint32_t slot = rec_watch_table_find(&w->table, id);
 	if (slot == REC_IDMAP_NONE) {
 		if (w->named || status == REC_STATUS_ABSENT)

@@ -29,7 +29,7 @@ int rec_watch_new(struct rec_store *s, const struct rec_watch_options *options, 
 		  struct rec_error *error);
 struct rec_watch *rec_watch_free(struct rec_watch *w); /* NULL is fine; returns NULL */
 /* Changes the belief; takes effect at the next look. ABSENT forgets. What is not watched is ignored (ids were named,
- * this is none of them). O(1). 0, REC_E_INVALID (not a task id), REC_E_NOMEM, REC_E_LIMIT. */
+ * this is none of them). O(1). 0, REC_E_INVALID (not a task id, no status), REC_E_NOMEM, REC_E_LIMIT. */
 int rec_watch_believe(struct rec_watch *w, struct rec_slice id, enum rec_status status, struct rec_error *error);
 /* Looks at what changed since the last look (store and beliefs) and tells fn. Idle: O(1), no allocation. k changes:
  * O(k log N), one snapshot of these k. The first look, one after REC_RESCAN of the feed and one after the interval
