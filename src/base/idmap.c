@@ -20,7 +20,7 @@
 
 static inline uint64_t multiply_fold(uint64_t a, uint64_t b)
 {
-#ifdef __SIZEOF_INT128__
+#if defined(__SIZEOF_INT128__) && !defined(REC_PORTABLE)
 	__extension__ typedef unsigned __int128 product_type;
 	product_type product = (product_type)a * b;
 	return (uint64_t)product ^ (uint64_t)(product >> 64);

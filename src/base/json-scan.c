@@ -1,11 +1,15 @@
 /* json-scan.c - strings are searched 16 bytes at a time (SSE2) or 8 (everywhere else) for the first byte that
- * is not plain: a quote, a backslash, a control character, the beginning of a longer character. */
+ * is not plain: a quote, a backslash, a control character, the beginning of a longer character. With REC_PORTABLE
+ * the tests build what other machines use. */
 #include "base/json-scan.h"
 
 #include "base/utf8.h"
 
-#if defined(__SSE2__)
+#if defined(__SSE2__) && !defined(REC_PORTABLE)
+#define WITH_SSE2 1
 #include <emmintrin.h>
+#else
+#define WITH_SSE2 0
 #endif
 
 static inline bool byte_is_plain(unsigned char c)
@@ -13,7 +17,7 @@ static inline bool byte_is_plain(unsigned char c)
 	return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
 }
 
-#if defined(__SSE2__)
+#if WITH_SSE2
 #define PIECE_BYTES 16
 /* A bit for each byte that is not plain, the first byte lowest. Bytes from 0x80 are negative. */
 static inline unsigned piece_stops(const char *p)
@@ -26,12 +30,12 @@ static inline unsigned piece_stops(const char *p)
 }
 #else
 #define PIECE_BYTES 8
-#define ALL_BYTES UINT64_C(0x0101010101010101)
-/* Not zero if any byte may not be plain; which one is left to the caller. */
+/* Not zero if any byte may not be plain (0x7f is); which one is left to the caller. */
 static inline uint64_t piece_stops(const char *p)
 {
-	uint64_t word = rec_load_u64(p), quote = word ^ ALL_BYTES * '"', slash = word ^ ALL_BYTES * '\\';
-	return (word | (word - ALL_BYTES * 0x20) | (quote - ALL_BYTES) | (slash - ALL_BYTES)) & REC_HIGH_BITS;
+	uint64_t word = rec_load_u64(p);
+	return ((word | (word - REC_ALL_BYTES * 0x20)) & REC_HIGH_BITS) | rec_word_has(word, '"') |
+	       rec_word_has(word, '\\');
 }
 #endif
 
@@ -40,7 +44,7 @@ static inline size_t plain_run(const char *data, size_t length)
 	size_t i = 0;
 	for (; length - i >= PIECE_BYTES; i += PIECE_BYTES) {
 		__typeof__(piece_stops(data)) stops = piece_stops(data + i);
-#if defined(__SSE2__)
+#if WITH_SSE2
 		if (stops)
 			return i + (size_t)__builtin_ctz(stops);
 #else

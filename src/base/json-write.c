@@ -20,31 +20,21 @@ int rec_json_int64(struct rec_slice number, int64_t *ret_value)
 	return 0;
 }
 
-#define ALL_BYTES UINT64_C(0x0101010101010101)
-
-/* Not zero if one of eight bytes may need an escape or is not ASCII; which one is left to the caller. */
-static inline uint64_t word_stops(uint64_t word)
+static inline bool word_is_plain(uint64_t word)
 {
-	uint64_t quote = word ^ ALL_BYTES * '"', slash = word ^ ALL_BYTES * '\\', del = word ^ ALL_BYTES * 0x7f;
-	return (word | (word - ALL_BYTES * 0x20) | (quote - ALL_BYTES) | (slash - ALL_BYTES) | (del - ALL_BYTES)) &
-	       REC_HIGH_BITS;
-}
-
-/* How many bytes from `at` on are certainly written as they are, 8 at a time. */
-static size_t plain_start(struct rec_slice text, size_t at)
-{
-	size_t i = at;
-	while (text.length - i >= 8 && !word_stops(rec_load_u64(text.data + i)))
-		i += 8;
-	return i;
+	return !(rec_word_unprintable(word) | rec_word_has(word, '"') | rec_word_has(word, '\\'));
 }
 
 /* The length of the run from `at` on that is written as it is. */
 static size_t plain_length(struct rec_slice text, size_t at)
 {
 	const unsigned char *p = (const unsigned char *)text.data;
-	size_t i = plain_start(text, at);
+	size_t i = at;
 	while (i < text.length) {
+		if (text.length - i >= 8 && word_is_plain(rec_load_u64(p + i))) {
+			i += 8;
+			continue;
+		}
 		if (p[i] < 0x80) {
 			if (p[i] < 0x20 || p[i] == 0x7f || p[i] == '"' || p[i] == '\\')
 				break;

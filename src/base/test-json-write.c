@@ -1,6 +1,8 @@
 /* Numbers as values, strings as JSON. */
 #include "base/test-support.h"
 
+#include <stdio.h>
+
 #include "base/error.h"
 #include "base/json.h"
 
@@ -80,6 +82,34 @@ static void test_json_write_string__bad_bytes_become_replacement_characters(void
 	assert_written(rec_slice_of("\xc3"), "\"\xef\xbf\xbd\"");
 }
 
+/* Eight bytes are looked at at once: every byte at every place of every length. */
+static void test_json_write_string__an_escape_wherever_it_stands(void **state)
+{
+	(void)state;
+	for (size_t length = 1; length <= 24; length++)
+		for (size_t at = 0; at < length; at++)
+			for (int c = 0; c < 0x100; c++) {
+				char text[24], wanted[64], one[16];
+				struct rec_buffer b;
+				memset(text, c & 1 ? '~' : ' ', sizeof text);
+				text[at] = (char)c;
+				if (c == '"' || c == '\\')
+					snprintf(one, sizeof one, "\\%c", c);
+				else if (c == '\b' || c == '\f' || c == '\n' || c == '\r' || c == '\t')
+					snprintf(one, sizeof one, "\\%c", "btn?fr"[c - '\b']);
+				else if (c < 0x20 || c == 0x7f)
+					snprintf(one, sizeof one, "\\u%04x", (unsigned)c);
+				else
+					snprintf(one, sizeof one, c < 0x80 ? "%c" : "\xef\xbf\xbd", c);
+				snprintf(wanted, sizeof wanted, "\"%.*s%s%.*s\"", (int)at, text, one,
+					 (int)(length - at - 1), text + at + 1);
+				rec_buffer_init(&b, NULL, 1000);
+				assert_int_equal(rec_json_write_string(&b, (struct rec_slice){text, length}), 0);
+				assert_slice_equal(rec_buffer_slice(&b), wanted);
+				rec_buffer_release(&b);
+			}
+}
+
 static void test_json_write_string__a_full_buffer_is_reported(void **state)
 {
 	(void)state;
@@ -99,6 +129,7 @@ int main(void)
 		cmocka_unit_test(test_json_int64__refuses_what_is_no_int64),
 		cmocka_unit_test(test_json_write_string__keeps_utf8_and_escapes_what_must_be),
 		cmocka_unit_test(test_json_write_string__bad_bytes_become_replacement_characters),
+		cmocka_unit_test(test_json_write_string__an_escape_wherever_it_stands),
 		cmocka_unit_test(test_json_write_string__a_full_buffer_is_reported),
 	};
 	return cmocka_run_group_tests_name("base/json-write", tests, NULL, NULL);

@@ -23,23 +23,14 @@ bool rec_utf8_valid(struct rec_slice text)
 	return rec_utf8_error_offset(text) == text.length;
 }
 
-#define ALL_BYTES UINT64_C(0x0101010101010101)
-
-/* Not zero if one of eight bytes is a control character or not ASCII. Only a byte below 0x20, or a 0x7f, sets a high
- * bit by the subtractions; a borrow can reach another byte only from one that did. */
-static inline uint64_t word_stops(uint64_t word)
-{
-	return (word | (word - ALL_BYTES * 0x20) | ((word ^ ALL_BYTES * 0x7f) - ALL_BYTES)) & REC_HIGH_BITS;
-}
-
 /* Is this at least eight bytes of printable ASCII, as nearly every id is? The last word overlaps. */
 static bool id_is_plain(struct rec_slice id)
 {
 	if (id.length < 8)
 		return false;
-	uint64_t stops = word_stops(rec_load_u64(id.data + id.length - 8));
+	uint64_t stops = rec_word_unprintable(rec_load_u64(id.data + id.length - 8));
 	for (size_t i = 0; i + 8 < id.length; i += 8)
-		stops |= word_stops(rec_load_u64(id.data + i));
+		stops |= rec_word_unprintable(rec_load_u64(id.data + i));
 	return stops == 0;
 }
 

@@ -8,12 +8,26 @@
 #include <string.h>
 
 #define REC_HIGH_BITS UINT64_C(0x8080808080808080)
+#define REC_ALL_BYTES UINT64_C(0x0101010101010101)
 
 static inline uint64_t rec_load_u64(const void *bytes)
 {
 	uint64_t word;
 	memcpy(&word, bytes, sizeof word);
 	return word;
+}
+
+/* Not zero if one of the eight bytes is `byte` (ASCII); right only if none is beyond ASCII. Only such a byte becomes
+ * negative by the subtraction; a borrow can reach another byte only from one that did. */
+static inline uint64_t rec_word_has(uint64_t word, unsigned char byte)
+{
+	return ((word ^ REC_ALL_BYTES * byte) - REC_ALL_BYTES) & REC_HIGH_BITS;
+}
+
+/* Not zero if one of the eight bytes is a control character (0x00-0x1f, 0x7f) or beyond ASCII. */
+static inline uint64_t rec_word_unprintable(uint64_t word)
+{
+	return ((word | (word - REC_ALL_BYTES * 0x20)) & REC_HIGH_BITS) | rec_word_has(word, 0x7f);
 }
 
 /* How many leading bytes are ASCII, 8 at a time; the answer may stop short of the first other byte by up to 7. */
