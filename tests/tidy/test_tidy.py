@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """Each rule of tidy.py is seen to fail on a bad sample, and to pass on the nearest good one."""
 import os
+import pathlib
 import sys
+import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tidy  # noqa: E402
 import symbols  # noqa: E402
 import options  # noqa: E402
+import links  # noqa: E402
 
 
 def sample(path, body):
@@ -186,6 +189,17 @@ class SymbolTest(unittest.TestCase):
     def test_text_that_is_not_from_nm_is_refused(self):
         with self.assertRaises(ValueError):
             symbols.writable("nm: no such file\n")
+
+
+class LinkTest(unittest.TestCase):
+    def test_what_is_not_there_is_found(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "src/core").mkdir(parents=True)
+            (root / "src/core/test-a.c").write_text("")
+            (root / "README.md").write_text("[a](src/core/test-a.c) [b](docs/b.md#c) [d](https://e.example/f)\n"
+                                            "`src/core`, `src/FLOOR/test-NAME.c`, src/core/lost.c.\n")
+            self.assertEqual(links.missing(root, root / "README.md"), ["docs/b.md", "src/core/lost.c"])
 
 
 class OptionTest(unittest.TestCase):

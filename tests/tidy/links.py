@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""What the texts point at is there: relative links, and paths like src/core/decide.c.
+
+usage: links.py ROOT
+
+Reads every *.md outside build folders. Upper-case letters in a path (src/FLOOR/test-NAME.c) stand for any name.
+"""
+import glob
+import pathlib
+import re
+import sys
+
+LINK = re.compile(r"\[[^\]]*\]\(([^)#]+)(?:#[^)]*)?\)")
+PATH = re.compile(r"(?<![\w./-])((?:src|include|tests|bench|scripts|docs|man|completions|\.ci)/[\w./-]*\w/?)")
+
+
+def pointers(text):
+    """Every path a text points at, relative to the root."""
+    links = [target for target in LINK.findall(text) if "://" not in target and not target.startswith("mailto:")]
+    return links, PATH.findall(text)
+
+
+def exists(root, path):
+    pattern = re.sub(r"(?<![a-z])[A-Z][A-Z0-9]+(?![a-z])", "*", path)
+    return bool(glob.glob(str(root / pattern)))
+
+
+def missing(root, page):
+    links, paths = pointers(page.read_text(encoding="utf-8"))
+    found = [target for target in links if not (page.parent / target).exists()]
+    return found + [path for path in paths if not exists(root, path) and path not in found]
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    root = pathlib.Path(sys.argv[1])
+    pages = [page for page in sorted(root.glob("**/*.md")) if not page.relative_to(root).parts[0].startswith("build")]
+    failed = False
+    for page in pages:
+        for path in missing(root, page):
+            print(f"{page.relative_to(root)}: {path} is not there")
+            failed = True
+    print(f"{len(pages)} pages")
+    sys.exit(1 if failed or not pages else 0)
+
+
+if __name__ == "__main__":
+    main()
