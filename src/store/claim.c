@@ -83,7 +83,7 @@ static int settle_status(struct rec_store *s, struct rec_slice id, enum rec_stat
 	}
 	if (r < 0)
 		return r;
-	*ret_status = r == REC_NOT_FOUND ? REC_STATUS_ABSENT : now;
+	*ret_status = now; /* ABSENT if the task is gone */
 	return 0;
 }
 

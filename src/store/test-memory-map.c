@@ -128,6 +128,26 @@ static void test_memory_map__agrees_with_a_plain_array(void **state)
 	model_end(&m);
 }
 
+static void test_memory_map__keys_without_a_row_take_no_memory(void **state)
+{
+	(void)state;
+	struct model m;
+	model_init(&m);
+	for (int i = 0; i < KEYS; i++)
+		assert_int_equal(put(&m, i, i + 1), 0);
+	end(&m, false);
+	assert_int_equal(m.memory.live, 1); /* the head */
+	for (int i = 0; i < KEYS; i++)
+		assert_int_equal(put(&m, i, i + 1), 0);
+	end(&m, true);
+	for (int i = 0; i < KEYS; i++)
+		assert_int_equal(put(&m, i, 0), 0);
+	end(&m, true);
+	assert_int_equal(m.memory.live, 1);
+	compare(&m);
+	model_end(&m);
+}
+
 static void test_memory_map__empty_one_has_nothing(void **state)
 {
 	(void)state;
@@ -202,6 +222,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_memory_map__agrees_with_a_plain_array),
+		cmocka_unit_test(test_memory_map__keys_without_a_row_take_no_memory),
 		cmocka_unit_test(test_memory_map__empty_one_has_nothing),
 		cmocka_unit_test(test_memory_map__cursor_begins_at_the_first_key_not_before),
 		cmocka_unit_test(test_memory_map__shared_rows_live_as_long_as_anybody_holds_them),

@@ -23,6 +23,7 @@ struct scripted {
 	struct rec_fact fact;
 	enum rec_status parent_status;
 	const char *parent;
+	uint64_t unrecognised;
 };
 
 static int step(struct rec_store *s, const char *name, struct rec_error *error)
@@ -110,7 +111,7 @@ static int op_children(struct rec_store *s, struct rec_slice id, uint64_t counts
 {
 	(void)id;
 	counts[REC_DONE] = 1;
-	*unrecognised = 0;
+	*unrecognised = ((struct scripted *)s)->unrecognised;
 	return step(s, "children", error);
 }
 
@@ -123,10 +124,15 @@ static int op_claim_add(struct rec_store *s, struct rec_claim *claim, struct rec
 static int op_changes(struct rec_store *s, struct rec_cursor *cursor, rec_id_fn *fn, void *context,
 		      struct rec_error *error)
 {
-	(void)fn;
-	(void)context;
 	cursor->seq = 42;
-	return step(s, "changes", error);
+	int r = fn(context, rec_slice_of("t"));
+	return r ? r : step(s, "changes", error);
+}
+
+static int op_gc(struct rec_store *s, struct rec_gc *gc, struct rec_error *error)
+{
+	(void)gc;
+	return step(s, "gc", error);
 }
 
 static const struct rec_store_ops scripted_ops = {
@@ -143,6 +149,7 @@ static const struct rec_store_ops scripted_ops = {
 	.children = op_children,
 	.claim_add = op_claim_add,
 	.changes = op_changes,
+	.gc = op_gc,
 };
 
 static void script(struct scripted *s, const int *results, size_t count)
@@ -336,6 +343,19 @@ static void test_wrappers__roll_up_of_a_parent_that_changed_meanwhile_is_a_bug(v
 			 REC_E_BUG);
 }
 
+static void test_wrappers__a_child_with_an_unknown_status_leaves_the_parent_alone(void **state)
+{
+	(void)state;
+	struct scripted s;
+	struct rec_error error;
+	SCRIPT(s, 0);
+	s.parent = "p";
+	s.parent_status = REC_READY;
+	s.unrecognised = 1;
+	assert_int_equal(rec_store_set_status(&s.store, S("t"), REC_READY, REC_DONE, NULL, NULL, NULL, &error), 0);
+	assert_string_equal(s.calls, "begin write_status parent parent children commit ");
+}
+
 static int ignore_id(void *context, struct rec_slice id)
 {
 	(void)context;
@@ -357,6 +377,39 @@ static void test_wrappers__the_cursor_moves_only_when_the_feed_was_read(void **s
 	cursor.seq = 7;
 	assert_int_equal(rec_store_changes(&s.store, &cursor, ignore_id, NULL, &error), REC_RESCAN);
 	assert_int_equal(cursor.seq, 42);
+}
+
+static int end_read(void *context, struct rec_slice id)
+{
+	(void)context;
+	(void)id;
+	return REC_RESCAN; /* whatever it looks like */
+}
+
+static void test_wrappers__a_feed_ended_by_its_reader_does_not_move_the_cursor(void **state)
+{
+	(void)state;
+	struct scripted s;
+	struct rec_error error;
+	struct rec_cursor cursor = {7, 1};
+	SCRIPT(s, 0);
+	assert_int_equal(rec_store_changes(&s.store, &cursor, end_read, NULL, &error), REC_RESCAN);
+	assert_int_equal(cursor.seq, 7);
+}
+
+static void test_wrappers__gc_counts_from_zero(void **state)
+{
+	(void)state;
+	struct scripted s;
+	struct rec_error error;
+	struct rec_gc gc = {.changes = 5, .events = 5, .attempts = 5};
+	SCRIPT(s, 0, REC_E_IO);
+	assert_int_equal(rec_store_gc(&s.store, &gc, &error), REC_E_IO);
+	assert_int_equal(gc.events, 5);
+	gc.dry_run = true;
+	assert_int_equal(rec_store_gc(&s.store, &gc, &error), 0);
+	assert_int_equal(gc.changes + gc.events + gc.attempts, 0);
+	assert_string_equal(s.calls, "begin gc rollback gc "); /* a dry run takes no writer's lock */
 }
 
 static void test_wrappers__what_a_backend_may_leave_out(void **state)
@@ -444,6 +497,9 @@ int main(void)
 		cmocka_unit_test(test_wrappers__a_failed_roll_up_undoes_the_write),
 		cmocka_unit_test(test_wrappers__roll_up_of_a_parent_that_changed_meanwhile_is_a_bug),
 		cmocka_unit_test(test_wrappers__the_cursor_moves_only_when_the_feed_was_read),
+		cmocka_unit_test(test_wrappers__a_child_with_an_unknown_status_leaves_the_parent_alone),
+		cmocka_unit_test(test_wrappers__a_feed_ended_by_its_reader_does_not_move_the_cursor),
+		cmocka_unit_test(test_wrappers__gc_counts_from_zero),
 		cmocka_unit_test(test_wrappers__what_a_backend_may_leave_out),
 		cmocka_unit_test(test_snapshot__raw_statuses_are_found_whatever_the_order_they_came_in),
 		cmocka_unit_test(test_snapshot__too_many_ids_are_refused),

@@ -236,6 +236,24 @@ static void test_blockers_new__counts_what_was_released_since_the_last_claim(voi
 	assert_counts(c, "t", 2, 0, 0); /* resolving what was released is nothing new */
 }
 
+/* Released in any way, and created in an order that is not that of their ids. */
+static void test_blockers_new__all_that_were_released_are_known_to_a_claim(void **state)
+{
+	struct contract *c = *state;
+	static const char *const ids[] = {"z", "m", "a", "q"};
+	contract_add(c, "t", REC_READY);
+	for (size_t i = 0; i < 4; i++) {
+		contract_add_blocker(c, ids[i], "t");
+		contract_answer(c, ids[i]);
+		rec_clock_manual_advance(&c->clock, 1000000);
+		if (i % 2)
+			expect(c, 0, rec_store_blocker_resolve(c->store, S(ids[i]), &c->error));
+	}
+	assert_counts(c, "t", 4, 0, 4);
+	contract_finish(c, contract_claim(c, "t"), REC_BLOCKED);
+	assert_counts(c, "t", 4, 0, 0);
+}
+
 static void test_blockers_new__open_at_the_claim_and_answered_during_it_is_new(void **state)
 {
 	struct contract *c = *state;
@@ -306,6 +324,7 @@ static const struct CMUnitTest tests[] = {
 	contract_test(test_blockers__callback_ends_the_listing_with_its_own_result),
 	contract_test(test_blockers_new__counts_all_released_ones_of_a_task_never_claimed),
 	contract_test(test_blockers_new__counts_what_was_released_since_the_last_claim),
+	contract_test(test_blockers_new__all_that_were_released_are_known_to_a_claim),
 	contract_test(test_blockers_new__open_at_the_claim_and_answered_during_it_is_new),
 	contract_test(test_blockers_new__a_released_claim_knew_nothing),
 	contract_test(test_blockers__of_other_tasks_do_not_count),

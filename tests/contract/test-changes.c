@@ -188,6 +188,8 @@ static void test_changes__writes_that_change_nothing_are_not_told(void **state)
 	struct rec_event event = {.event = S("X"), .task_id = S("t")};
 	expect(c, 0, rec_store_event_add(c->store, &event, &c->error));
 	expect(c, REC_NOT_FOUND, rec_store_delete(c->store, S("u"), &c->error));
+	expect(c, 0, rec_store_mark_composite(c->store, S("t"), &c->error)); /* a leaf already */
+	expect(c, REC_NOT_FOUND, rec_store_mark_composite(c->store, S("u"), &c->error));
 	expect(c, 0, rec_store_changes(c->store, &cursor, never, NULL, &c->error));
 }
 
@@ -210,6 +212,22 @@ static void test_changes__after_pruning_those_behind_must_rescan(void **state)
 	contract_add(c, "b", REC_READY);
 	assert_told(c, &behind, "b");
 	assert_told(c, &upright, "b");
+}
+
+static void test_changes__only_what_is_older_is_pruned(void **state)
+{
+	struct contract *c = *state;
+	struct rec_cursor first = {0}, second;
+	assert_rescan(c, &first);
+	contract_add(c, "a", REC_READY);
+	second = first;
+	contract_catch_up(c->store, &second);
+	rec_clock_manual_advance(&c->clock, 1000000);
+	struct rec_gc gc = {.older_than_us = c->clock.now_wall_us};
+	contract_add(c, "b", REC_READY); /* exactly at the limit */
+	expect(c, 0, rec_store_gc(c->store, &gc, &c->error));
+	assert_told(c, &second, "b");
+	assert_rescan(c, &first);
 }
 
 static void test_changes__cursor_from_elsewhere_must_rescan(void **state)
@@ -263,6 +281,7 @@ static const struct CMUnitTest tests[] = {
 	contract_test(test_changes__ended_by_the_callback_are_told_again),
 	contract_test(test_changes__writes_that_change_nothing_are_not_told),
 	contract_test(test_changes__after_pruning_those_behind_must_rescan),
+	contract_test(test_changes__only_what_is_older_is_pruned),
 	contract_test(test_changes__cursor_from_elsewhere_must_rescan),
 	contract_test(test_changes__many_at_once_are_all_told),
 	contract_test(test_wake__descriptor_is_there_or_absent),

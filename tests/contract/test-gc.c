@@ -87,6 +87,17 @@ static void test_gc__keeps_the_last_attempt_of_each_task(void **state)
 	assert_int_equal(contract_fact(c, "t").attempt, 4);
 }
 
+static void test_gc__attempts_of_a_deleted_task_went_with_it(void **state)
+{
+	struct contract *c = *state;
+	contract_add(c, "t", REC_READY);
+	contract_finish(c, contract_claim(c, "t"), REC_READY);
+	contract_finish(c, contract_claim(c, "t"), REC_READY);
+	expect(c, 0, rec_store_delete(c->store, S("t"), &c->error));
+	rec_clock_manual_advance(&c->clock, 1000000);
+	assert_int_equal(collect(c, c->clock.now_wall_us, false).attempts, 0);
+}
+
 static void test_gc__touches_no_task_blocker_or_claim(void **state)
 {
 	struct contract *c = *state;
@@ -125,6 +136,7 @@ static const struct CMUnitTest tests[] = {
 	contract_test(test_gc__prunes_what_is_older_and_keeps_the_rest),
 	contract_test(test_gc__numbers_of_events_are_not_used_again),
 	contract_test(test_gc__keeps_the_last_attempt_of_each_task),
+	contract_test(test_gc__attempts_of_a_deleted_task_went_with_it),
 	contract_test(test_gc__touches_no_task_blocker_or_claim),
 	contract_test(test_gc__rolled_back_pruned_nothing),
 };

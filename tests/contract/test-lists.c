@@ -168,9 +168,11 @@ static void test_list__full_brief_and_with_blockers(void **state)
 	task.priority = 4;
 	task.depends_on = dependencies;
 	task.depends_on_count = 1;
+	const struct rec_blocker first = {.id = S("k1"), .question = S("?")};
+	task.blockers = &first;
+	task.blocker_count = 1;
 	expect(c, 0, rec_store_create(c->store, &task, &c->error));
 	contract_add_blocker(c, "k2", "t");
-	contract_add_blocker(c, "k1", "t");
 	contract_claim(c, "t");
 	for (int i = 0; i < 4; i++) {
 		bool blockers = i & 1;

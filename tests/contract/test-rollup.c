@@ -99,6 +99,18 @@ static void test_rollup__ring_of_parents_ends_and_the_explicit_write_stands(void
 	assert_int_equal(contract_status(c, "a"), REC_READY);
 }
 
+static void test_rollup__explicit_write_stands_even_where_a_ring_leads_back_to_it(void **state)
+{
+	struct contract *c = *state;
+	contract_add_child(c, "a", REC_READY, "c");
+	contract_add_child(c, "b", REC_READY, "a");
+	contract_add_child(c, "c", REC_READY, "b");
+	contract_add_child(c, "failed", REC_FAILED, "a");
+	assert_int_equal(contract_status(c, "a"), REC_FAILED);
+	set_and_hear(c, "a", REC_FAILED, REC_DONE, "c FAILED->DONE; b FAILED->DONE; ");
+	assert_int_equal(contract_status(c, "a"), REC_DONE);
+}
+
 static void test_rollup__deep_chain_is_climbed_to_its_top(void **state)
 {
 	struct contract *c = *state;
@@ -211,6 +223,48 @@ static void test_rollup__parent_change_is_in_the_feed(void **state)
 	assert_non_null(strstr(ids, "p "));
 }
 
+static void test_rollup__a_listener_hears_of_every_write(void **state)
+{
+	struct contract *c = *state;
+	struct moves moves = {""};
+	contract_add(c, "p", REC_BACKLOG);
+	contract_add(c, "q", REC_BACKLOG);
+	rec_store_on_rollup(c->store, remember, &moves);
+	contract_add_child(c, "a", REC_READY, "p");
+	int64_t claim = contract_claim(c, "a");
+	contract_finish(c, claim, REC_FAILED);
+	contract_set(c, "a", REC_FAILED, REC_READY);
+	expect(c, 0, rec_store_release(c->store, contract_claim(c, "a"), &c->error));
+	struct rec_task edit = {.id = S("a"), .parent_id = S("q")};
+	expect(c, 0, rec_store_edit(c->store, &edit, REC_EDIT_PARENT, &c->error));
+	contract_add_child(c, "b", REC_BLOCKED, "q");
+	expect(c, 0, rec_store_delete(c->store, S("b"), &c->error));
+	assert_string_equal(moves.text, "p BACKLOG->READY; p READY->IN_PROGRESS; p IN_PROGRESS->FAILED; "
+					"p FAILED->READY; p READY->IN_PROGRESS; p IN_PROGRESS->READY; "
+					"q BACKLOG->READY; q READY->BLOCKED; q BLOCKED->READY; ");
+	/* A call with a listener of its own tells that one alone. */
+	set_and_hear(c, "a", REC_READY, REC_DONE, "q READY->DONE; ");
+	rec_store_on_rollup(c->store, NULL, NULL);
+	contract_set(c, "a", REC_DONE, REC_READY);
+	assert_null(strstr(moves.text, "DONE"));
+}
+
+static void test_rollup__mark_alone_moves_no_status(void **state)
+{
+	struct contract *c = *state;
+	struct rec_task task = contract_task("a", REC_DONE);
+	task.parent_id = S("p");
+	contract_add(c, "p", REC_READY);
+	expect(c, 0, rec_store_create_as_given(c->store, &task, &c->error));
+	expect(c, 0, rec_store_mark_composite(c->store, S("p"), &c->error));
+	struct rec_task p = contract_get(c, "p");
+	assert_false(p.is_leaf);
+	assert_int_equal(p.status, REC_READY);
+	assert_slice(p.updated_at, "2026-01-01T00:00:00.000000+00:00");
+	expect(c, REC_NOT_FOUND, rec_store_mark_composite(c->store, S("q"), &c->error));
+	expect(c, REC_E_INVALID, rec_store_mark_composite(c->store, S(""), &c->error));
+}
+
 static void test_rollup__child_with_a_foreign_status_leaves_the_parent_alone(void **state)
 {
 	struct contract *c = *state;
@@ -236,6 +290,7 @@ static const struct CMUnitTest tests[] = {
 	contract_test(test_rollup__without_a_legal_path_the_parent_stays_and_the_climb_ends),
 	contract_test(test_rollup__dangling_parent_is_harmless),
 	contract_test(test_rollup__ring_of_parents_ends_and_the_explicit_write_stands),
+	contract_test(test_rollup__explicit_write_stands_even_where_a_ring_leads_back_to_it),
 	contract_test(test_rollup__deep_chain_is_climbed_to_its_top),
 	contract_test(test_rollup__delete_of_a_child_settles_its_parent),
 	contract_test(test_rollup__moving_a_child_settles_both_parents),
@@ -243,6 +298,8 @@ static const struct CMUnitTest tests[] = {
 	contract_test(test_rollup__import_touches_no_other_row),
 	contract_test(test_rollup__claims_and_their_ends_move_parents),
 	contract_test(test_rollup__parent_change_is_in_the_feed),
+	contract_test(test_rollup__a_listener_hears_of_every_write),
+	contract_test(test_rollup__mark_alone_moves_no_status),
 	contract_test(test_rollup__child_with_a_foreign_status_leaves_the_parent_alone),
 };
 contract_run(rollup, tests)
