@@ -50,7 +50,8 @@ static void slot_take(struct rec_watch_table *t, uint32_t slot)
 		t->free_first = t->items[slot].next;
 	else
 		t->slots++;
-	t->items[slot] = (struct rec_watched){.believed = REC_STATUS_ABSENT, .flags = REC_WATCHED_USED, .next = REC_IDMAP_NONE};
+	t->items[slot] =
+		(struct rec_watched){.believed = REC_STATUS_ABSENT, .flags = REC_WATCHED_USED, .next = REC_IDMAP_NONE};
 }
 
 static int slot_fill(struct rec_watch_table *t, struct rec_slice id, uint32_t *ret_slot)
