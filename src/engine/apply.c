@@ -32,6 +32,7 @@ struct apply {
 
 /* ---- One task, inside the group ---- */
 
+/* The verdict is the blocker rule's, so it has no external status to record. */
 static int event_record(struct apply *a, struct rec_slice id, const struct rec_fact *fact, enum rec_status believed,
 			struct rec_verdict verdict, struct rec_error *error)
 {
@@ -50,8 +51,6 @@ static int event_record(struct apply *a, struct rec_slice id, const struct rec_f
 		.blockers_open = fact->blockers_open,
 		.blockers_new = fact->blockers_new,
 	};
-	if (verdict.external != REC_STATUS_ABSENT)
-		event.external_status = rec_slice_of(rec_status_text((enum rec_status)verdict.external));
 	if (a->kind != REC_CHECK_BLOCKERS)
 		event.believed = rec_slice_of(rec_status_text(believed));
 	int r = rec_store_event_add(a->store, &event, error);

@@ -219,6 +219,10 @@ static void test_apply__a_failing_group_keeps_the_earlier_ones_whole(void **stat
 {
 	struct world *w = *state;
 	add_many(w);
+	w->begin_result = REC_E_BUSY;
+	apply_fails(w, REC_E_BUSY);
+	assert_int_equal(count_ready(w), 0);
+	w->begin_result = 0;
 	w->before_begin = first_begin;
 	apply_fails(w, REC_E_BUSY);
 	assert_int_equal(count_ready(w), 1000);

@@ -40,6 +40,13 @@ static void test_watch__a_look_that_was_ended_goes_on_with_the_rest(void **state
 	assert_int_equal(try_look(&t), 99);
 	assert_string_equal(t.told, "a:READY/0:NONE");
 	look(&t, "b:READY/0:NONE c:READY/0:NONE");
+	ok(w, rec_store_delete(w->outside, S("a"), &w->error));
+	ok(w, rec_store_delete(w->outside, S("b"), &w->error));
+	t.now_us += 600 * SECOND;
+	t.end_after = 1;
+	assert_int_equal(try_look(&t), 99);
+	assert_string_equal(t.told, "a:0/0:NONE");
+	look(&t, "b:0/0:NONE");
 	rec_watch_free(t.watch);
 }
 
