@@ -49,12 +49,6 @@ void rec_attempt_release(struct rec_attempt *attempt)
 	rec_attempt_init(attempt);
 }
 
-char *rec_log_name(int64_t claim_id, char out[REC_LOG_NAME_BYTES])
-{
-	snprintf(out, REC_LOG_NAME_BYTES, "%06" PRId64 "/%" PRId64 ".log", claim_id / 1000, claim_id);
-	return out;
-}
-
 /* ---- Arguments and environment ---- */
 
 struct placeholder {
@@ -226,6 +220,7 @@ void rec_attempt_start(struct rec_attempt *attempt, const struct rec_shim_setup 
 	rec_attempt_init(attempt);
 	attempt->claim_id = order->claim_id;
 	attempt->started_us = wall_us();
+	rec_log_name(order->id, strlen(order->id), order->number, attempt->log_name);
 	struct child child = {.arguments = arguments_of(setup->command, order),
 			      .environment = environment_of(setup, order, texts),
 			      .workdir = setup->workdir,
@@ -244,12 +239,12 @@ void rec_attempt_start(struct rec_attempt *attempt, const struct rec_shim_setup 
 
 static void log_open(struct rec_attempt *attempt, const struct rec_shim_setup *setup)
 {
-	char name[REC_LOG_NAME_BYTES];
-	rec_log_name(attempt->claim_id, name);
-	*strchr(name, '/') = '\0';
-	mkdirat(setup->logs_fd, name, 0700);
-	rec_log_name(attempt->claim_id, name);
-	attempt->log_fd = openat(setup->logs_fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
+	char *slash = strchr(attempt->log_name, '/');
+	*slash = '\0';
+	mkdirat(setup->logs_fd, attempt->log_name, 0700);
+	*slash = '/';
+	attempt->log_fd =
+		openat(setup->logs_fd, attempt->log_name, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
 }
 
 static void log_write(struct rec_attempt *attempt, const char *bytes, size_t length)

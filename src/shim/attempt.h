@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "shim/log-name.h"
 #include "shim/protocol.h"
 
 /* What stays the same for all attempts of a shim. */
@@ -32,6 +33,7 @@ struct rec_attempt {
 	int pidfd;
 	int output_fd; /* our end of the child's stdout and stderr; -1 once drained */
 	int log_fd;    /* made at the first byte */
+	char log_name[REC_LOG_NAME_BYTES];
 	uint64_t output_bytes;
 	int wait_status, spawn_errno;
 	bool reaped, signalled;
@@ -50,9 +52,5 @@ void rec_attempt_output(struct rec_attempt *attempt, const struct rec_shim_setup
 /* After the child ended: what is in the pipe now still counts; nobody is waited for. */
 void rec_attempt_drain(struct rec_attempt *attempt, const struct rec_shim_setup *setup);
 void rec_attempt_release(struct rec_attempt *attempt);
-
-/* The place of an attempt's log below the folder of logs: "000012/12345.log". */
-#define REC_LOG_NAME_BYTES 48
-char *rec_log_name(int64_t claim_id, char out[REC_LOG_NAME_BYTES]);
 
 #endif

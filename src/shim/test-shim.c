@@ -142,10 +142,8 @@ static struct rec_shim_message rig_run(struct rig *rig, int64_t claim)
 	return ended;
 }
 
-static size_t rig_log(struct rig *rig, int64_t claim, char *out, size_t capacity)
+static size_t rig_log(struct rig *rig, const char *name, char *out, size_t capacity)
 {
-	char name[64];
-	snprintf(name, sizeof name, "%06d/%d.log", (int)(claim / 1000), (int)claim);
 	int fd = openat(rig->logs_fd, name, O_RDONLY);
 	if (fd < 0)
 		return 0;
@@ -213,7 +211,7 @@ static void test_shim__task_arrives_by_arguments_environment_stdin_and_file(void
 		 "{id} $(x) %n {{..}}");
 	rig_expect(&rig, REC_SHIM_RUNNING);
 	assert_int_equal(rig_expect(&rig, REC_SHIM_ENDED).number, 0);
-	rig_log(&rig, 5, log, sizeof log);
+	rig_log(&rig, "a%2Fb%20%27c%27/3.log", log, sizeof log);
 	assert_string_equal(log, "a/b 'c'|{id} $(x) %n {{..}}|3|a/b 'c'|{id} $(x) %n {{..}}|3|5\nthe task;the task;");
 	rig_end(&rig);
 }
@@ -225,7 +223,7 @@ static void test_shim__odd_bytes_in_the_output_are_kept_raw(void **state)
 	char log[100];
 	rig_sh(&rig, "printf 'a\\224\\000b'");
 	assert_int_equal(rig_run(&rig, 1).output_bytes, 4);
-	assert_int_equal(rig_log(&rig, 1, log, sizeof log), 4);
+	assert_int_equal(rig_log(&rig, "T1/1.log", log, sizeof log), 4);
 	assert_memory_equal(log, "a\224\0b", 4);
 	rig_end(&rig);
 }
@@ -237,11 +235,12 @@ static void test_shim__no_output_makes_no_file_and_long_output_is_cut_with_notic
 	char log[2000];
 	rig_sh(&rig, "true");
 	rig_run(&rig, 1);
-	assert_int_equal(faccessat(rig.logs_fd, "000000/1.log", F_OK, 0), -1);
+	assert_int_equal(faccessat(rig.logs_fd, "T1/1.log", F_OK, 0), -1);
 	rig_end(&rig);
 	rig_sh(&rig, "head -c 100000 /dev/zero | tr '\\0' x");
 	assert_int_equal(rig_run(&rig, 1).output_bytes, 100000);
-	assert_int_equal(rig_log(&rig, 1, log, sizeof log), 1000 + strlen("\n[output cut after 1000 bytes]\n"));
+	assert_int_equal(rig_log(&rig, "T1/1.log", log, sizeof log),
+			 1000 + strlen("\n[output cut after 1000 bytes]\n"));
 	assert_non_null(strstr(log, "x\n[output cut after 1000 bytes]\n"));
 	rig_end(&rig);
 }
@@ -255,7 +254,7 @@ static void test_shim__a_grandchild_with_our_stdout_is_ended_not_waited_for(void
 	struct rec_shim_message ended = rig_run(&rig, 1);
 	assert_int_equal(ended.number, 0);
 	assert_int_equal(ended.survivors, 1);
-	rig_log(&rig, 1, log, sizeof log);
+	rig_log(&rig, "T1/1.log", log, sizeof log);
 	assert_int_equal(kill((pid_t)strtol(log, NULL, 10), 0), -1);
 	rig_end(&rig);
 }
@@ -271,7 +270,7 @@ static void test_shim__descendants_that_left_session_and_ignore_sigterm_are_kill
 	struct rec_shim_message ended = rig_run(&rig, 1);
 	assert_int_equal(ended.number, 0);
 	assert_true(ended.survivors >= 1);
-	rig_log(&rig, 1, log, sizeof log);
+	rig_log(&rig, "T1/1.log", log, sizeof log);
 	assert_int_equal(kill((pid_t)strtol(log, NULL, 10), 0), -1);
 	rig_end(&rig);
 }
@@ -308,7 +307,7 @@ static void test_shim__an_attempt_ahead_starts_when_the_former_ended(void **stat
 	assert_int_equal(rig_expect(&rig, REC_SHIM_ENDED).claim_id, 1);
 	assert_int_equal(rig_expect(&rig, REC_SHIM_RUNNING).claim_id, 2);
 	assert_int_equal(rig_expect(&rig, REC_SHIM_ENDED).claim_id, 2);
-	rig_log(&rig, 2, log, sizeof log);
+	rig_log(&rig, "T2/1.log", log, sizeof log);
 	assert_string_equal(log, "second");
 	rig_end(&rig);
 }
