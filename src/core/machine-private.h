@@ -168,6 +168,8 @@ static inline void task_set(struct task *t, enum task_flags flag, bool on)
 int rec_machine_dispatch(struct rec_machine *m, struct rec_now now, const struct rec_machine_event *e);
 void rec_machine_move(struct rec_machine *m, struct task *t, enum rec_phase phase);
 bool rec_machine_is_met(const struct task *t);
+/* NULL, or what is wrong with the counts of who may come to run. */
+const char *rec_machine_booking_audit(const struct rec_machine *m);
 
 /* machine-link.c */
 uint32_t rec_machine_unmet_count(const struct rec_machine *m, uint32_t task);

@@ -252,6 +252,20 @@ static void book(struct rec_machine *m, const struct standing *s, bool add)
 		*s->outcome += one;
 }
 
+const char *rec_machine_booking_audit(const struct rec_machine *m)
+{
+	uint64_t able = 0, elsewhere = 0, stuck = 0;
+	for (size_t i = 0; i < m->count; i++) {
+		const struct task *t = &m->tasks[i];
+		able += is_able(t);
+		elsewhere += waits_elsewhere(t);
+		stuck += t->phase == REC_PHASE_HELD && t->hold == REC_HOLD_DEPENDENCY;
+	}
+	if (able != m->able)
+		return "those that may come to run are counted wrongly";
+	return elsewhere == m->elsewhere && stuck == m->stuck ? NULL : "those that wait are counted wrongly";
+}
+
 /* What a look saw, whatever it means. */
 static void see(struct rec_machine *m, struct task *t, const struct rec_seen *seen)
 {

@@ -383,4 +383,7 @@ uint32_t rec_machine_attempts(const struct rec_machine *m);
 /* Does something wait for a claim of somebody else to end? */
 bool rec_machine_waits_elsewhere(const struct rec_machine *m);
 
+/* Counts everything again and compares with what is kept: NULL, or what is wrong. For tests. O(tasks + dependencies). */
+const char *rec_machine_audit(const struct rec_machine *m);
+
 #endif

@@ -42,8 +42,16 @@ static inline void bench_open(struct bench *b, const struct rec_machine_options 
 	assert_int_equal(rec_machine_slots(b->m, slots), 0);
 }
 
+static inline void bench_audit(const struct bench *b)
+{
+	const char *problem = rec_machine_audit(b->m);
+	if (problem)
+		fail_msg("audit: %s", problem);
+}
+
 static inline void bench_close(struct bench *b)
 {
+	bench_audit(b);
 	b->m = rec_machine_free(b->m);
 }
 
@@ -91,6 +99,7 @@ static inline void bench_see(struct bench *b, uint32_t task, struct rec_seen see
 {
 	struct rec_machine_event e = verdict_of(b, task, seen);
 	assert_int_equal(rec_machine_handle(b->m, b->now, &e), 0);
+	bench_audit(b);
 }
 
 static inline void bench_status(struct bench *b, uint32_t task, enum rec_status status)
@@ -103,7 +112,9 @@ static inline void bench_status(struct bench *b, uint32_t task, enum rec_status 
 
 static inline int bench_tell(struct bench *b, struct rec_machine_event e)
 {
-	return rec_machine_handle(b->m, b->now, &e);
+	int r = rec_machine_handle(b->m, b->now, &e);
+	bench_audit(b);
+	return r;
 }
 
 static inline void bench_say(struct bench *b, uint32_t task, enum rec_happening kind)
@@ -149,6 +160,7 @@ static inline const char *bench_plan(struct bench *b)
 	struct rec_buffer out;
 	rec_buffer_init(&out, NULL, sizeof b->text - 1);
 	assert_int_equal(rec_machine_plan(b->m, b->now, &b->plan), 0);
+	bench_audit(b);
 	assert_int_equal(rec_plan_write(&out, b->m, b->plan), 0);
 	b->text[0] = '\0';
 	if (out.length)
