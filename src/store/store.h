@@ -98,7 +98,7 @@ struct rec_fact {
 				* ones if it was never claimed) */
 };
 
-/* Filled by rec_store_snapshot, released by rec_snapshot_release. */
+/* Filled by rec_store_snapshot, released by rec_snapshot_release. Its own ids and the raw statuses end with a NUL. */
 struct rec_snapshot {
 	const struct rec_allocator *allocator;
 	size_t count;
