@@ -323,6 +323,7 @@ static void test_create__rolls_a_parent_up_with_an_event(void **state)
 	assert_int_equal(f->event_count, 2);
 	assert_event(f, 0, "TASK_CREATED", "x", NULL, NULL, NULL);
 	assert_event(f, 1, "TASK_STATUS_CHANGED", "top", "rollup", "READY", "IN_PROGRESS");
+	assert_null(f->store->on_rollup);
 }
 
 static void test_edit__writes_the_fields_and_names_them(void **state)

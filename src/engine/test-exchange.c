@@ -20,7 +20,7 @@ static const char everything[] =
 	"\"answered_at\":\"2026-01-02T00:00:00Z\",\"created_by\":\"system\"}],\"is_leaf\":false,\"prd_id\":\"prd\","
 	"\"estimated_hours\":0.1,\"complexity_score\":5,\"uncertainty_level\":\"high\",\"lineage\":[\"a\",\"é\",\"\"],"
 	"\"hierarchical_id\":\"1.2\",\"github_issue_number\":9223372036854775807,"
-	"\"requirement_ids\":\"[\\\"\\\\u00e9\\\",1]\",\"auto_close_github_issue\":1}\n"
+	"\"requirement_ids\":\"[\\\"\\\\u00e9\\\"]\",\"auto_close_github_issue\":1}\n"
 	"{\"id\":\"-x\",\"title\":\"t\",\"description\":null,\"status\":\"BACKLOG\",\"priority\":0,\"depends_on\":[],"
 	"\"parent_id\":null,\"external_url\":null,\"created_at\":\"2026-01-01T00:00:00.000000+00:00\","
 	"\"updated_at\":\"2026-01-01T00:00:00.000000+00:00\",\"blockers\":[],\"is_leaf\":true,\"lineage\":[],"
@@ -29,7 +29,7 @@ static const char everything[] =
 	","
 	"\"parent_id\":null,\"external_url\":\"https://example.org/1\",\"created_at\":\"2026-01-01T00:00:00Z\","
 	"\"updated_at\":\"2026-01-01T00:00:00Z\",\"blockers\":[],\"is_leaf\":false,\"estimated_hours\":1e+300,"
-	"\"lineage\":\"[ ]\"}\n";
+	"\"lineage\":\"[ ]\",\"requirement_ids\":\"[\\\"a\\\"] \"}\n";
 
 static void test_exchange__export_import_export_is_byte_identical(void **state)
 {
@@ -63,7 +63,7 @@ static void test_exchange__texts_that_hold_lists_keep_their_bytes(void **state)
 	assert_slice(task_of(f, "-x").lineage, "[]");
 	assert_slice(task_of(f, "-x").requirement_ids, "not json");
 	assert_slice(task_of(f, " '\"/../\\é\u202e實裝 🚧").lineage, "[\"a\", \"é\", \"\"]");
-	assert_slice(task_of(f, " '\"/../\\é\u202e實裝 🚧").requirement_ids, "[\"\\u00e9\",1]");
+	assert_slice(task_of(f, " '\"/../\\é\u202e實裝 🚧").requirement_ids, "[\"\\u00e9\"]");
 }
 
 static void test_exchange__values_that_cannot_come_back_are_refused_aloud(void **state)
