@@ -12,7 +12,7 @@ static struct {
 	bool armed;
 	unsigned calls, fail_at; /* the how manieth call fails (0: none) */
 	int errnum;
-	bool renamed;
+	bool renamed, failed_late;      /* late: behind the rename */
 	const char *failed;             /* its name */
 	size_t write_bytes_max;         /* no write takes more (0: any) */
 	unsigned interruptions;         /* so many reads and writes are interrupted first */
@@ -26,6 +26,7 @@ static bool fails(const char *name)
 	if (!fault.armed || ++fault.calls != fault.fail_at)
 		return false;
 	fault.failed = name;
+	fault.failed_late = fault.renamed;
 	errno = fault.errnum;
 	return true;
 }
@@ -168,8 +169,9 @@ static bool replace_failing(struct test_folder *folder, unsigned n, int errnum, 
 	}
 	seen_note(seen, fault.failed);
 	/* Behind the rename there is the last fsync, which is reported, and the close of the directory. */
+	assert_int_equal(fault.renamed, fault.failed_late);
 	assert_file_holds(folder->file, fault.renamed ? new : old);
-	if (fault.renamed && strcmp(fault.failed, "close") == 0)
+	if (fault.failed_late && strcmp(fault.failed, "close") == 0)
 		assert_int_equal(r, 0);
 	else
 		assert_int_equal(r, errnum == ENOSPC ? REC_E_FULL : REC_E_IO);

@@ -135,6 +135,7 @@ static void test_json__what_was_found_is_a_whole_character(void **state)
 	assert_invalid("[\xe2\x82", "line 1, column 2 (byte 1): expected a value or ']', found byte 0xe2");
 	assert_invalid("[\xff", "line 1, column 2 (byte 1): expected a value or ']', found byte 0xff");
 	assert_invalid("[\x01", "line 1, column 2 (byte 1): expected a value or ']', found byte 0x01");
+	assert_invalid("[\x7f", "line 1, column 2 (byte 1): expected a value or ']', found byte 0x7f");
 	assert_refused(slice_of_array("[\0]"), REC_E_INVALID,
 		       "line 1, column 2 (byte 1): expected a value or ']', found byte 0x00");
 	assert_invalid("[\u2029]", "line 1, column 2 (byte 1): expected a value or ']', found '\\xe2\\x80\\xa9'");
@@ -185,6 +186,10 @@ static void test_json__faults_inside_numbers(void **state)
 {
 	(void)state;
 	assert_invalid("[01]", "line 1, column 3 (byte 2): expected no digit after a leading 0, found '1'");
+	assert_invalid("[00]", "line 1, column 3 (byte 2): expected no digit after a leading 0, found '0'");
+	assert_invalid("[-09]", "line 1, column 4 (byte 3): expected no digit after a leading 0, found '9'");
+	assert_invalid("[0/]", "line 1, column 3 (byte 2): expected ',' or ']', found '/'");
+	assert_invalid("[0:]", "line 1, column 3 (byte 2): expected ',' or ']', found ':'");
 	assert_invalid("[-x]", "line 1, column 3 (byte 2): expected a digit after '-', found 'x'");
 	assert_invalid("[1.]", "line 1, column 4 (byte 3): expected a digit after the decimal point, found ']'");
 	assert_invalid("[1e]", "line 1, column 4 (byte 3): expected the digits of an exponent, found ']'");
@@ -294,8 +299,38 @@ static void test_json_place__an_earlier_line_has_only_its_byte(void **state)
 	rec_json_release(&r);
 }
 
-/* A string of 4 MiB in pieces of 1 KiB: scanning it anew for each piece would take minutes. */
+/* Of an unfinished token at most an unfinished escape or character is looked at again. */
 static void test_json__a_long_token_in_small_pieces_is_scanned_once(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *beginning;
+		char goes_on;
+	} cases[] = {{"[\"", 'x'}, {"[\"\\u00e9 ", 'x'}, {"{\"", 'x'}, {"\"\xc3\xa9", 'x'},
+		     {"[", '7'},   {"[-", '7'},          {"[0.", '7'}};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct rec_json_reader r;
+		struct rec_json_token token;
+		size_t length = strlen(cases[i].beginning);
+		rec_json_init(&r, NULL, 100000);
+		memcpy(rec_json_space(&r, length), cases[i].beginning, length);
+		rec_json_added(&r, length);
+		int result;
+		do
+			result = rec_json_next(&r, &token, NULL);
+		while (result == 0);
+		for (int piece = 0; piece < 1000; piece++) {
+			assert_int_equal(result, REC_JSON_NEED_MORE);
+			assert_int_equal(r.scanned, r.window.length - r.position);
+			memset(rec_json_space(&r, 10), cases[i].goes_on, 10);
+			rec_json_added(&r, 10);
+			result = rec_json_next(&r, &token, NULL);
+		}
+		rec_json_release(&r);
+	}
+}
+
+static void test_json__a_long_token_needs_no_more_than_its_length(void **state)
 {
 	(void)state;
 	enum { LENGTH = 4 << 20, PIECE = 1024 };
@@ -384,6 +419,7 @@ int main(void)
 		cmocka_unit_test(test_json__text_stays_until_the_next_call),
 		cmocka_unit_test(test_json_place__an_earlier_line_has_only_its_byte),
 		cmocka_unit_test(test_json__a_long_token_in_small_pieces_is_scanned_once),
+		cmocka_unit_test(test_json__a_long_token_needs_no_more_than_its_length),
 		cmocka_unit_test(test_json__the_window_stays_small),
 		cmocka_unit_test(test_json__fails_cleanly_without_memory),
 	};

@@ -10,6 +10,8 @@ static void test_alloc__size_zero_gives_a_block(void **state)
 	assert_non_null(one);
 	assert_non_null(two);
 	assert_non_null(three);
+	three = rec_realloc_array(NULL, three, 0, 8); /* realloc would release it */
+	assert_non_null(three);
 	assert_null(rec_free(NULL, one));
 	rec_free(NULL, two);
 	rec_free(NULL, three);

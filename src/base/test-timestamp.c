@@ -27,6 +27,12 @@ static void test_timestamp_format__has_codeframes_form(void **state)
 static void test_timestamp_format__is_clamped_to_four_digit_years(void **state)
 {
 	(void)state;
+	const int64_t first = INT64_C(-62167219200000000), end = INT64_C(253402300800000000);
+	assert_string_equal(formatted(first), "0000-01-01T00:00:00.000000+00:00");
+	assert_string_equal(formatted(first + 1), "0000-01-01T00:00:00.000001+00:00");
+	assert_string_equal(formatted(first - 1), "0000-01-01T00:00:00.000000+00:00");
+	assert_string_equal(formatted(end - 2), "9999-12-31T23:59:59.999998+00:00");
+	assert_string_equal(formatted(end), "9999-12-31T23:59:59.999999+00:00");
 	assert_string_equal(formatted(INT64_MIN), "0000-01-01T00:00:00.000000+00:00");
 	assert_string_equal(formatted(INT64_MAX), "9999-12-31T23:59:59.999999+00:00");
 }
