@@ -15,14 +15,15 @@ size_t rec_utf8_error_offset(struct rec_slice text);
  * "is not UTF-8", "holds a control character"). */
 const char *rec_id_problem(struct rec_slice id);
 
-/* Appends `text` for a person to read on one line: control characters and bytes that are not UTF-8 become
- * \xNN, the whole is cut with "..." after about `bytes_max` bytes at a character. No quotes are added. */
+/* Appends `text` for a person to read on one line: control characters, what ends a line or reorders it (U+2028,
+ * U+2029, bidirectional embeddings, overrides and isolates) and bytes that are not UTF-8 become \xNN. If that is
+ * longer than `bytes_max` bytes it is cut at a character and ends with "...", which counts. No quotes are added. */
 int rec_text_show(struct rec_buffer *out, struct rec_slice text, size_t bytes_max);
 /* The same into a fixed array; returns `out`. capacity >= 16. For use in error messages. */
 char *rec_text_shown(char *out, size_t capacity, struct rec_slice text);
 
-/* How many terminal columns the text takes (wide and combining characters counted roughly as wcwidth
- * would; locale-independent). */
+/* How many terminal columns the text takes: wide and combining characters counted as wcwidth would, control
+ * characters 0, a bad byte 1; independent of the locale. O(length). */
 size_t rec_text_columns(struct rec_slice text);
 
 #endif
