@@ -1,19 +1,32 @@
-/* memory-map.c - a skip list whose nodes carry two row pointers. A put changes the working pointer only and
- * links the node into the list of dirty ones; commit copies working over committed, rollback the other way,
- * and a node left without any row is unlinked. The heights come from a generator of the map's own, so that
- * the same operations always build the same list. */
+/* memory-map.c - an array of leaves, each a sorted array of up to 256 cells. A cell holds the first eight bytes of its
+ * key as a number beside the node, so that most comparisons touch neither node nor key. (A skip list was three
+ * times slower at a million keys: most of its forty comparisons missed the cache.)
+ *
+ * A node carries two row pointers. A put changes the working one only and links the node into the list of dirty
+ * ones; commit copies working over committed, rollback the other way, and a node left without any row is
+ * taken out. */
 #include "store/memory-map.h"
 
-#define HEIGHT_MAX 20 /* one in four goes a level up: enough for 4^20 keys */
+#include <endian.h>
+
+#define LEAF_CELLS 256u
 
 struct rec_memory_node {
 	struct rec_memory_row *rows[2]; /* by enum rec_memory_view */
 	struct rec_memory_node *dirty_next;
-	const char *key;
 	uint32_t key_length;
-	uint8_t height;
 	bool dirty;
-	struct rec_memory_node *next[]; /* [height], then the key's bytes */
+	char key[];
+};
+
+struct cell {
+	uint64_t prefix;
+	struct rec_memory_node *node;
+};
+
+struct rec_memory_leaf {
+	size_t count;
+	struct cell cells[LEAF_CELLS];
 };
 
 /* ---- Rows ---- */
@@ -41,18 +54,14 @@ void rec_memory_row_drop(const struct rec_allocator *a, void *row)
 
 /* ---- Nodes ---- */
 
-static struct rec_memory_node *node_new(const struct rec_allocator *a, struct rec_slice key, unsigned height)
+static struct rec_memory_node *node_new(const struct rec_allocator *a, struct rec_slice key)
 {
-	size_t links = height * sizeof(struct rec_memory_node *);
-	struct rec_memory_node *node = rec_zalloc(a, 1, sizeof *node + links + key.length);
+	struct rec_memory_node *node = rec_zalloc(a, 1, sizeof *node + key.length);
 	if (!node)
 		return NULL;
-	char *bytes = (char *)node->next + links;
 	if (key.length)
-		memcpy(bytes, key.data, key.length);
-	node->key = bytes;
+		memcpy(node->key, key.data, key.length);
 	node->key_length = (uint32_t)key.length;
-	node->height = (uint8_t)height;
 	return node;
 }
 
@@ -68,92 +77,188 @@ static struct rec_slice node_key(const struct rec_memory_node *node)
 	return (struct rec_slice){node->key, node->key_length};
 }
 
-static unsigned random_height(struct rec_memory_map *m)
+/* The first eight bytes as a number that orders as they do; a short key is filled up with NULs. */
+static uint64_t key_prefix(struct rec_slice key)
 {
-	unsigned height = 1;
-	m->random ^= m->random << 13;
-	m->random ^= m->random >> 7;
-	m->random ^= m->random << 17;
-	for (uint64_t bits = m->random; height < HEIGHT_MAX && (bits & 3) == 0; bits >>= 2)
-		height++;
-	return height;
+	uint64_t prefix = 0;
+	memcpy(&prefix, key.length ? key.data : "", key.length < sizeof prefix ? key.length : sizeof prefix);
+	return be64toh(prefix);
+}
+
+/* ---- Places ---- */
+
+/* A key that is looked for. */
+struct wanted {
+	struct rec_slice key;
+	uint64_t prefix;
+};
+
+static struct wanted wanted_of(struct rec_slice key)
+{
+	return (struct wanted){key, key_prefix(key)};
+}
+
+static bool cell_before(const struct cell *cell, const struct wanted *wanted)
+{
+	if (cell->prefix != wanted->prefix)
+		return cell->prefix < wanted->prefix;
+	return rec_slice_compare(node_key(cell->node), wanted->key) < 0;
+}
+
+/* A cell: leaf_count or the leaf's count stand for "behind the last". */
+struct place {
+	size_t leaf, position;
+};
+
+/* The last leaf that begins before the key, or the first. */
+static size_t leaf_seek(const struct rec_memory_map *m, const struct wanted *wanted)
+{
+	size_t low = 0, high = m->leaf_count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (cell_before(&m->leaves[middle]->cells[0], wanted))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? low - 1 : 0;
+}
+
+/* Where the first key >= wanted is, or would be put. */
+static struct place seek(const struct rec_memory_map *m, const struct wanted *wanted)
+{
+	struct place place = {leaf_seek(m, wanted), 0};
+	size_t high = m->leaf_count ? m->leaves[place.leaf]->count : 0;
+	while (place.position < high) {
+		size_t middle = place.position + (high - place.position) / 2;
+		if (cell_before(&m->leaves[place.leaf]->cells[middle], wanted))
+			place.position = middle + 1;
+		else
+			high = middle;
+	}
+	return place;
+}
+
+/* The node at a place or, if that is behind its leaf, at the beginning of the next. */
+static struct rec_memory_node *node_at(const struct rec_memory_map *m, struct place place)
+{
+	if (place.leaf < m->leaf_count && place.position == m->leaves[place.leaf]->count)
+		place = (struct place){place.leaf + 1, 0};
+	return place.leaf < m->leaf_count ? m->leaves[place.leaf]->cells[place.position].node : NULL;
+}
+
+static struct rec_memory_node *find(const struct rec_memory_map *m, struct rec_slice key)
+{
+	const struct wanted wanted = wanted_of(key);
+	struct rec_memory_node *node = node_at(m, seek(m, &wanted));
+	return node && rec_slice_equal(node_key(node), key) ? node : NULL;
+}
+
+/* ---- Leaves ---- */
+
+/* Puts an empty leaf in place `at`. */
+static int leaf_insert(struct rec_memory_map *m, size_t at)
+{
+	if (rec_grow(m->allocator, (void **)&m->leaves, &m->leaf_capacity, m->leaf_count + 1, sizeof *m->leaves) < 0)
+		return REC_E_NOMEM;
+	struct rec_memory_leaf *leaf = rec_alloc(m->allocator, sizeof *leaf);
+	if (!leaf)
+		return REC_E_NOMEM;
+	leaf->count = 0;
+	memmove(m->leaves + at + 1, m->leaves + at, (m->leaf_count - at) * sizeof *m->leaves);
+	m->leaves[at] = leaf;
+	m->leaf_count++;
+	return 0;
+}
+
+static void leaf_remove(struct rec_memory_map *m, size_t at)
+{
+	rec_free(m->allocator, m->leaves[at]);
+	m->leaf_count--;
+	memmove(m->leaves + at, m->leaves + at + 1, (m->leaf_count - at) * sizeof *m->leaves);
+}
+
+/* Makes room at a place. Keys that come in order fill their leaves: a new last one gets a leaf of its own. */
+static int leaf_room(struct rec_memory_map *m, struct place *place)
+{
+	if (m->leaf_count > 0 && m->leaves[place->leaf]->count < LEAF_CELLS)
+		return 0;
+	size_t at = m->leaf_count ? place->leaf + 1 : 0;
+	if (leaf_insert(m, at) < 0)
+		return REC_E_NOMEM;
+	if (at == 0)
+		return 0;
+	bool last = at + 1 == m->leaf_count && place->position == LEAF_CELLS;
+	size_t kept = last ? LEAF_CELLS : LEAF_CELLS / 2;
+	struct rec_memory_leaf *full = m->leaves[at - 1], *fresh = m->leaves[at];
+	fresh->count = LEAF_CELLS - kept;
+	memcpy(fresh->cells, full->cells + kept, fresh->count * sizeof *fresh->cells);
+	full->count = kept;
+	if (place->position > kept || last)
+		*place = (struct place){at, place->position - kept};
+	return 0;
 }
 
 /* ---- The map ---- */
 
 void rec_memory_map_init(struct rec_memory_map *m, const struct rec_allocator *a)
 {
-	*m = (struct rec_memory_map){.allocator = a, .random = UINT64_C(0x9e3779b97f4a7c15)};
+	*m = (struct rec_memory_map){.allocator = a};
 }
 
 void rec_memory_map_release(struct rec_memory_map *m)
 {
-	for (struct rec_memory_node *node = m->head, *next; node; node = next) {
-		next = node->next[0];
-		node_free(m->allocator, node);
+	for (size_t i = 0; i < m->leaf_count; i++) {
+		for (size_t k = 0; k < m->leaves[i]->count; k++)
+			node_free(m->allocator, m->leaves[i]->cells[k].node);
+		rec_free(m->allocator, m->leaves[i]);
 	}
-	m->head = m->dirty = NULL;
-}
-
-/* The first node with a key >= key, and (if asked) the node before it on every level. */
-static struct rec_memory_node *seek(const struct rec_memory_map *m, struct rec_slice key,
-				    struct rec_memory_node *before[HEIGHT_MAX])
-{
-	struct rec_memory_node *node = m->head;
-	if (!node)
-		return NULL;
-	for (unsigned level = HEIGHT_MAX; level-- > 0;) {
-		while (node->next[level] && rec_slice_compare(node_key(node->next[level]), key) < 0)
-			node = node->next[level];
-		if (before)
-			before[level] = node;
-	}
-	return node->next[0];
-}
-
-static struct rec_memory_node *find(const struct rec_memory_map *m, struct rec_slice key,
-				    struct rec_memory_node *before[HEIGHT_MAX])
-{
-	struct rec_memory_node *node = seek(m, key, before);
-	return node && rec_slice_equal(node_key(node), key) ? node : NULL;
+	rec_free(m->allocator, m->leaves);
+	rec_memory_map_init(m, m->allocator);
 }
 
 void *rec_memory_map_get(const struct rec_memory_map *m, enum rec_memory_view view, struct rec_slice key)
 {
-	struct rec_memory_node *node = find(m, key, NULL);
+	struct rec_memory_node *node = find(m, key);
 	return node ? node->rows[view] : NULL;
 }
 
 static struct rec_memory_node *insert(struct rec_memory_map *m, struct rec_slice key)
 {
-	struct rec_memory_node *before[HEIGHT_MAX];
-	if (!m->head)
-		m->head = node_new(m->allocator, (struct rec_slice){0}, HEIGHT_MAX);
-	if (!m->head)
-		return NULL;
-	struct rec_memory_node *node = find(m, key, before);
-	if (node)
+	const struct wanted wanted = wanted_of(key);
+	struct place place = seek(m, &wanted);
+	struct rec_memory_node *node = node_at(m, place);
+	if (node && rec_slice_equal(node_key(node), key))
 		return node;
-	node = node_new(m->allocator, key, random_height(m));
-	for (unsigned level = 0; node && level < node->height; level++) {
-		node->next[level] = before[level]->next[level];
-		before[level]->next[level] = node;
-	}
+	node = node_new(m->allocator, key);
+	if (!node || leaf_room(m, &place) < 0)
+		return rec_free(m->allocator, node);
+	struct rec_memory_leaf *leaf = m->leaves[place.leaf];
+	struct cell *cell = leaf->cells + place.position;
+	memmove(cell + 1, cell, (leaf->count - place.position) * sizeof *cell);
+	*cell = (struct cell){wanted.prefix, node};
+	leaf->count++;
 	return node;
 }
 
 static void unlink_node(struct rec_memory_map *m, struct rec_memory_node *node)
 {
-	struct rec_memory_node *before[HEIGHT_MAX];
-	find(m, node_key(node), before);
-	for (unsigned level = 0; level < node->height; level++)
-		before[level]->next[level] = node->next[level];
+	const struct wanted wanted = wanted_of(node_key(node));
+	struct place place = seek(m, &wanted);
+	if (place.position == m->leaves[place.leaf]->count)
+		place = (struct place){place.leaf + 1, 0};
+	struct rec_memory_leaf *leaf = m->leaves[place.leaf];
+	struct cell *cell = leaf->cells + place.position;
+	leaf->count--;
+	memmove(cell, cell + 1, (leaf->count - place.position) * sizeof *cell);
+	if (leaf->count == 0)
+		leaf_remove(m, place.leaf);
 	node_free(m->allocator, node);
 }
 
 int rec_memory_map_put(struct rec_memory_map *m, struct rec_slice key, void *row)
 {
-	struct rec_memory_node *node = row ? insert(m, key) : find(m, key, NULL);
+	struct rec_memory_node *node = row ? insert(m, key) : find(m, key);
 	if (!node) {
 		rec_memory_row_drop(m->allocator, row);
 		return row ? REC_E_NOMEM : 0;
@@ -197,19 +302,21 @@ void rec_memory_map_rollback(struct rec_memory_map *m)
 void rec_memory_cursor_init(struct rec_memory_cursor *c, const struct rec_memory_map *m, enum rec_memory_view view,
 			    struct rec_slice from)
 {
-	*c = (struct rec_memory_cursor){seek(m, from, NULL), view};
+	const struct wanted wanted = wanted_of(from);
+	struct place place = seek(m, &wanted);
+	*c = (struct rec_memory_cursor){m, view, place.leaf, place.position};
 }
 
 void *rec_memory_cursor_next(struct rec_memory_cursor *c, struct rec_slice *ret_key)
 {
-	while (c->next) {
-		const struct rec_memory_node *node = c->next;
-		c->next = node->next[0];
-		if (node->rows[c->view]) {
-			if (ret_key)
-				*ret_key = node_key(node);
-			return node->rows[c->view];
+	for (; c->leaf < c->map->leaf_count; c->leaf++, c->position = 0)
+		while (c->position < c->map->leaves[c->leaf]->count) {
+			const struct rec_memory_node *node = c->map->leaves[c->leaf]->cells[c->position++].node;
+			if (node->rows[c->view]) {
+				if (ret_key)
+					*ret_key = node_key(node);
+				return node->rows[c->view];
+			}
 		}
-	}
 	return NULL;
 }

@@ -1,6 +1,6 @@
 /* memory-map.h - an ordered map from a key of bytes to an immutable row, in two versions: the committed one,
- * which everybody may read, and the working one of the group that is open. All operations O(log N) on
- * average; commit and rollback cost O(keys touched), need no memory and cannot fail.
+ * which everybody may read, and the working one of the group that is open. A lookup costs O(log N); a new key
+ * also moves N / 10,000 bytes or so; commit and rollback cost O(keys touched), need no memory and cannot fail.
  */
 #ifndef REC_STORE_MEMORY_MAP_H
 #define REC_STORE_MEMORY_MAP_H
@@ -14,12 +14,13 @@ struct rec_memory_row {
 };
 
 struct rec_memory_node;
+struct rec_memory_leaf;
 
 struct rec_memory_map {
 	const struct rec_allocator *allocator;
-	struct rec_memory_node *head;  /* a node without key, of the largest height; made with the first put */
+	struct rec_memory_leaf **leaves; /* in the order of their keys; none is empty */
+	size_t leaf_count, leaf_capacity;
 	struct rec_memory_node *dirty; /* nodes whose working row differs from the committed one */
-	uint64_t random;
 };
 
 /* Which of the two versions a reader sees. */
@@ -36,10 +37,12 @@ int rec_memory_map_put(struct rec_memory_map *m, struct rec_slice key, void *row
 void rec_memory_map_commit(struct rec_memory_map *m);
 void rec_memory_map_rollback(struct rec_memory_map *m);
 
-/* Walks rows in bytewise order of their keys, from the first key >= from. */
+/* Walks rows in bytewise order of their keys, from the first key >= from. While it walks, rows may be removed or
+ * replaced, but no new key put. */
 struct rec_memory_cursor {
-	const struct rec_memory_node *next;
+	const struct rec_memory_map *map;
 	enum rec_memory_view view;
+	size_t leaf, position;
 };
 void rec_memory_cursor_init(struct rec_memory_cursor *c, const struct rec_memory_map *m, enum rec_memory_view view,
 			    struct rec_slice from);

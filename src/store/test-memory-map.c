@@ -10,7 +10,7 @@
 
 #include "store/memory-map.h"
 
-#define KEYS 200
+#define KEYS 3000 /* several leaves */
 
 struct number {
 	struct rec_memory_row row;
@@ -36,10 +36,10 @@ static void model_end(struct model *m)
 	assert_int_equal(m->memory.live, 0);
 }
 
-/* Keys of different lengths, some the beginning of others. */
+/* Keys of different lengths, some the beginning of others, many alike in their first eight bytes. */
 static struct rec_slice key_of(int key, char buffer[32])
 {
-	snprintf(buffer, 32, "%0*d", key % 4 + 1, key);
+	snprintf(buffer, 32, "%s%0*d", key % 2 ? "" : "00000000", key % 4 + 1, key);
 	return rec_slice_of(buffer);
 }
 
@@ -116,8 +116,8 @@ static void test_memory_map__agrees_with_a_plain_array(void **state)
 	struct model m;
 	uint32_t random = 42;
 	model_init(&m);
-	for (int round = 0; round < 300; round++) {
-		uint32_t count = next_random(&random) % 30;
+	for (int round = 0; round < 200; round++) {
+		uint32_t count = next_random(&random) % 400;
 		for (uint32_t i = 0; i < count; i++)
 			assert_int_equal(put(&m, (int)(next_random(&random) % KEYS), (int)(next_random(&random) % 3)),
 					 0);
@@ -128,6 +128,27 @@ static void test_memory_map__agrees_with_a_plain_array(void **state)
 	model_end(&m);
 }
 
+/* In order upwards, downwards, and from both ends to the middle: every way to fill and split leaves. */
+static void test_memory_map__keys_may_come_in_any_order(void **state)
+{
+	(void)state;
+	for (int way = 0; way < 3; way++) {
+		struct model m;
+		model_init(&m);
+		for (int i = 0; i < KEYS; i++) {
+			int key = way == 0 ? i : way == 1 ? KEYS - 1 - i : i % 2 ? KEYS - 1 - i / 2 : i / 2;
+			assert_int_equal(put(&m, key, 1), 0);
+		}
+		end(&m, true);
+		compare(&m);
+		for (int i = 0; i < KEYS; i += 1 + i % 3)
+			assert_int_equal(put(&m, i, 0), 0);
+		end(&m, true);
+		compare(&m);
+		model_end(&m);
+	}
+}
+
 static void test_memory_map__keys_without_a_row_take_no_memory(void **state)
 {
 	(void)state;
@@ -136,7 +157,7 @@ static void test_memory_map__keys_without_a_row_take_no_memory(void **state)
 	for (int i = 0; i < KEYS; i++)
 		assert_int_equal(put(&m, i, i + 1), 0);
 	end(&m, false);
-	assert_int_equal(m.memory.live, 1); /* the head */
+	assert_int_equal(m.memory.live, 1); /* the array of leaves */
 	for (int i = 0; i < KEYS; i++)
 		assert_int_equal(put(&m, i, i + 1), 0);
 	end(&m, true);
@@ -168,12 +189,14 @@ static void test_memory_map__cursor_begins_at_the_first_key_not_before(void **st
 	struct rec_memory_cursor cursor;
 	struct rec_slice key;
 	model_init(&m);
-	assert_int_equal(put(&m, 5, 1) + put(&m, 17, 2) + put(&m, 140, 3), 0); /* keys "05", "17", "140" */
+	assert_int_equal(put(&m, 5, 1) + put(&m, 17, 2) + put(&m, 140, 3), 0); /* "05", "17", "00000000140" */
 	end(&m, true);
-	rec_memory_cursor_init(&cursor, &m.map, REC_MEMORY_COMMITTED, rec_slice_of("140"));
+	rec_memory_cursor_init(&cursor, &m.map, REC_MEMORY_COMMITTED, rec_slice_of("00000000140"));
 	assert_non_null(rec_memory_cursor_next(&cursor, &key));
-	assert_true(rec_slice_equal(key, rec_slice_of("140")));
-	rec_memory_cursor_init(&cursor, &m.map, REC_MEMORY_COMMITTED, rec_slice_of("1400"));
+	assert_true(rec_slice_equal(key, rec_slice_of("00000000140")));
+	rec_memory_cursor_init(&cursor, &m.map, REC_MEMORY_COMMITTED, rec_slice_of("000000001400"));
+	assert_non_null(rec_memory_cursor_next(&cursor, &key));
+	assert_true(rec_slice_equal(key, rec_slice_of("05")));
 	assert_non_null(rec_memory_cursor_next(&cursor, &key));
 	assert_true(rec_slice_equal(key, rec_slice_of("17")));
 	assert_null(rec_memory_cursor_next(&cursor, &key));
@@ -222,6 +245,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_memory_map__agrees_with_a_plain_array),
+		cmocka_unit_test(test_memory_map__keys_may_come_in_any_order),
 		cmocka_unit_test(test_memory_map__keys_without_a_row_take_no_memory),
 		cmocka_unit_test(test_memory_map__empty_one_has_nothing),
 		cmocka_unit_test(test_memory_map__cursor_begins_at_the_first_key_not_before),
