@@ -29,6 +29,9 @@ struct contract_backend {
 	 * language; for rows that we would refuse. */
 	void (*foreign_status)(void *place, const char *task_id, const char *status);
 	void (*foreign_delete)(void *place, const char *task_id);
+	/* A column of codeframe's tasks table set to an SQL literal. */
+	void (*foreign_value)(void *place, const char *task_id, const char *column, const char *literal);
+	void (*foreign_blocker_status)(void *place, const char *blocker_id, const char *status);
 	/* Makes the Nth file operation from now on fail (0: none any more), and all after it if persistent;
 	 * returns how many there were since the last call. */
 	uint64_t (*set_io_failure)(void *place, uint64_t n, bool persistent);
@@ -107,7 +110,8 @@ void contract_assert_same_dump(const struct rec_buffer *a, const struct rec_buff
 	X(status)                                                                                                      \
 	X(rollup)                                                                                                      \
 	X(blockers)                                                                                                    \
-	X(groups) X(snapshot) X(lists) X(events) X(claims) X(batches) X(changes) X(gc) X(errors) X(model) X(failure)
+	X(groups)                                                                                                      \
+	X(snapshot) X(lists) X(events) X(claims) X(batches) X(changes) X(gc) X(errors) X(warnings) X(model) X(failure)
 #define CONTRACT_DECLARE(topic) int contract_run_##topic(void);
 CONTRACT_TOPICS(CONTRACT_DECLARE)
 #undef CONTRACT_DECLARE

@@ -132,6 +132,26 @@ static int probe_group(struct contract *c, struct rec_store *s, struct rec_buffe
 	return r;
 }
 
+static int probe_batch(struct contract *c, struct rec_store *s, struct rec_buffer *out)
+{
+	(void)out;
+	const struct rec_batch batch = {.batch_id = S("batch"), .owner = S("me"), .options = S("{}")};
+	const struct rec_batch_task task = {
+		.task_id = S("a"), .phase = S("waiting"), .believed = REC_READY, .reason = S("a reason")};
+	int r = rec_store_begin(s, &c->error);
+	if (r == 0)
+		r = rec_store_batch_create(s, &batch, &c->error);
+	if (r == 0)
+		r = rec_store_batch_task_put(s, S("batch"), &task, &c->error);
+	if (r == 0)
+		r = rec_store_batch_set_status(s, S("batch"), REC_BATCH_RUNNING, REC_BATCH_PARTIAL, S("you"), NULL,
+					       &c->error);
+	if (r == 0)
+		return rec_store_commit(s, &c->error);
+	rec_store_rollback(s);
+	return r;
+}
+
 /* ---- Reads ---- */
 
 static int probe_get(struct contract *c, struct rec_store *s, struct rec_buffer *out)
@@ -335,5 +355,5 @@ static int probe_open_init(struct contract *c, struct rec_store *s, struct rec_b
 	return open_and_close(c, REC_STORE_INIT);
 }
 
-#define PROBE(name) struct failure_probe failure_probe_##name = {#name, probe_##name};
+#define PROBE(name, writes) const struct failure_probe failure_probe_##name = {#name, probe_##name, writes};
 FAILURE_PROBES(PROBE)

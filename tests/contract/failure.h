@@ -11,42 +11,21 @@ typedef int failure_probe_fn(struct contract *c, struct rec_store *s, struct rec
 struct failure_probe {
 	const char *name;
 	failure_probe_fn *run;
+	bool writes;
 };
 
+/* Name, and whether it writes. */
 #define FAILURE_PROBES(X)                                                                                              \
-	X(create)                                                                                                      \
-	X(edit)                                                                                                        \
-	X(delete)                                                                                                      \
-	X(set_status)                                                                                                  \
-	X(mark_composite)                                                                                              \
-	X(blocker_create)                                                                                              \
-	X(blocker_answer)                                                                                              \
-	X(blocker_resolve)                                                                                             \
-	X(event_add)                                                                                                   \
-	X(claim)                                                                                                       \
-	X(finish)                                                                                                      \
-	X(release)                                                                                                     \
-	X(gc)                                                                                                          \
-	X(group)                                                                                                       \
-	X(get)                                                                                                         \
-	X(list)                                                                                                        \
-	X(snapshot_all)                                                                                                \
-	X(snapshot_few)                                                                                                \
-	X(snapshot_many)                                                                                               \
-	X(find)                                                                                                        \
-	X(blockers)                                                                                                    \
-	X(blocker_get)                                                                                                 \
-	X(events)                                                                                                      \
-	X(claims)                                                                                                      \
-	X(running_runs)                                                                                                \
-	X(changes)                                                                                                     \
-	X(wake)                                                                                                        \
-	X(problems)                                                                                                    \
-	X(open_read)                                                                                                   \
-	X(open_write)                                                                                                  \
-	X(open_init)
-
-#define FAILURE_PROBE_DECLARE(name) extern struct failure_probe failure_probe_##name;
+	X(create, true)                                                                                                \
+	X(edit, true) X(delete, true) X(set_status, true) X(mark_composite, true) X(blocker_create, true)              \
+		X(blocker_answer, true) X(blocker_resolve, true) X(event_add, true) X(claim, true) X(finish, true)     \
+			X(release, true) X(gc, true) X(group, true) X(batch, true) X(get, false) X(list, false)        \
+				X(snapshot_all, false) X(snapshot_few, false) X(snapshot_many, false) X(find, false)   \
+					X(blockers, false) X(blocker_get, false) X(events, false) X(claims, false)     \
+						X(running_runs, false) X(changes, false) X(wake, false)                \
+							X(problems, false) X(open_read, false) X(open_write, false)    \
+								X(open_init, false)
+#define FAILURE_PROBE_DECLARE(name, writes) extern const struct failure_probe failure_probe_##name;
 FAILURE_PROBES(FAILURE_PROBE_DECLARE)
 #undef FAILURE_PROBE_DECLARE
 
