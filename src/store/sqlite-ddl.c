@@ -1,0 +1,346 @@
+/* sqlite-ddl.c - everything that `init` makes, in one place: codeframe's schema for a new store, our tables, our
+ * triggers and indexes.
+ *
+ * A trigger of ours may never be the reason why somebody else's write fails. So each one only appends to
+ * rec_changes, a table without any constraint that a value could break; none names another table of theirs
+ * (renaming or rebuilding that table would fail), and each column has a trigger of its own, made only where the
+ * column is. The texts are compared word for word with what sqlite_schema holds.
+ */
+#include "store/sqlite.h"
+
+/* As codeframe's own SCHEMA_VERSION 5 makes it, so that a store of ours can become a workspace of codeframe. */
+const char rec_sqlite_ddl_codeframe[] =
+	"CREATE TABLE workspace (\n"
+	"  id TEXT PRIMARY KEY,\n"
+	"  repo_path TEXT NOT NULL,\n"
+	"  tech_stack TEXT,\n"
+	"  created_at TEXT NOT NULL,\n"
+	"  updated_at TEXT NOT NULL\n"
+	");\n"
+	"CREATE TABLE prds (\n"
+	"  id TEXT PRIMARY KEY,\n"
+	"  workspace_id TEXT NOT NULL,\n"
+	"  title TEXT,\n"
+	"  content TEXT NOT NULL,\n"
+	"  metadata TEXT,\n"
+	"  created_at TEXT NOT NULL,\n"
+	"  version INTEGER DEFAULT 1,\n"
+	"  parent_id TEXT,\n"
+	"  change_summary TEXT,\n"
+	"  chain_id TEXT,\n"
+	"  depends_on TEXT,\n"
+	"  FOREIGN KEY (workspace_id) REFERENCES workspace(id),\n"
+	"  FOREIGN KEY (parent_id) REFERENCES prds(id),\n"
+	"  FOREIGN KEY (chain_id) REFERENCES prds(id)\n"
+	");\n"
+	"CREATE TABLE tasks (\n"
+	"  id TEXT PRIMARY KEY,\n"
+	"  workspace_id TEXT NOT NULL,\n"
+	"  prd_id TEXT,\n"
+	"  title TEXT NOT NULL,\n"
+	"  description TEXT,\n"
+	"  status TEXT NOT NULL DEFAULT 'BACKLOG',\n"
+	"  priority INTEGER DEFAULT 0,\n"
+	"  depends_on TEXT DEFAULT '[]',\n"
+	"  estimated_hours REAL,\n"
+	"  complexity_score INTEGER CHECK(complexity_score IS NULL OR (complexity_score BETWEEN 1 AND 5)),\n"
+	"  uncertainty_level TEXT CHECK(uncertainty_level IS NULL OR uncertainty_level IN ('low', 'medium', 'high')),\n"
+	"  parent_id TEXT,\n"
+	"  lineage TEXT DEFAULT '[]',\n"
+	"  is_leaf INTEGER DEFAULT 1,\n"
+	"  hierarchical_id TEXT,\n"
+	"  created_at TEXT NOT NULL,\n"
+	"  updated_at TEXT NOT NULL,\n"
+	"  github_issue_number INTEGER,\n"
+	"  requirement_ids TEXT DEFAULT '[]',\n"
+	"  external_url TEXT,\n"
+	"  auto_close_github_issue INTEGER DEFAULT 0,\n"
+	"  FOREIGN KEY (workspace_id) REFERENCES workspace(id),\n"
+	"  FOREIGN KEY (prd_id) REFERENCES prds(id),\n"
+	"  CHECK (status IN ('BACKLOG', 'READY', 'IN_PROGRESS', 'BLOCKED', 'FAILED', 'DONE', 'MERGED'))\n"
+	");\n"
+	"CREATE TABLE events (\n"
+	"  id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+	"  workspace_id TEXT NOT NULL,\n"
+	"  event_type TEXT NOT NULL,\n"
+	"  payload TEXT,\n"
+	"  created_at TEXT NOT NULL,\n"
+	"  FOREIGN KEY (workspace_id) REFERENCES workspace(id)\n"
+	");\n"
+	"CREATE TABLE blockers (\n"
+	"  id TEXT PRIMARY KEY,\n"
+	"  workspace_id TEXT NOT NULL,\n"
+	"  task_id TEXT,\n"
+	"  question TEXT NOT NULL,\n"
+	"  answer TEXT,\n"
+	"  status TEXT NOT NULL DEFAULT 'OPEN',\n"
+	"  created_at TEXT NOT NULL,\n"
+	"  answered_at TEXT,\n"
+	"  created_by TEXT NOT NULL DEFAULT 'human',\n"
+	"  FOREIGN KEY (workspace_id) REFERENCES workspace(id),\n"
+	"  FOREIGN KEY (task_id) REFERENCES tasks(id),\n"
+	"  CHECK (status IN ('OPEN', 'ANSWERED', 'RESOLVED')),\n"
+	"  CHECK (created_by IN ('system', 'agent', 'human'))\n"
+	");\n"
+	"CREATE TABLE checkpoints (\n"
+	"  id TEXT PRIMARY KEY,\n"
+	"  workspace_id TEXT NOT NULL,\n"
+	"  name TEXT NOT NULL,\n"
+	"  snapshot TEXT NOT NULL,\n"
+	"  created_at TEXT NOT NULL,\n"
+	"  FOREIGN KEY (workspace_id) REFERENCES workspace(id)\n"
+	");\n"
+	"CREATE TABLE runs (\n"
+	"  id TEXT PRIMARY KEY,\n"
+	"  workspace_id TEXT NOT NULL,\n"
+	"  task_id TEXT NOT NULL,\n"
+	"  status TEXT NOT NULL DEFAULT 'RUNNING',\n"
+	"  started_at TEXT NOT NULL,\n"
+	"  completed_at TEXT,\n"
+	"  FOREIGN KEY (workspace_id) REFERENCES workspace(id),\n"
+	"  FOREIGN KEY (task_id) REFERENCES tasks(id),\n"
+	"  CHECK (status IN ('RUNNING', 'COMPLETED', 'FAILED', 'BLOCKED'))\n"
+	");\n"
+	"CREATE TABLE batch_runs (\n"
+	"  id TEXT PRIMARY KEY,\n"
+	"  workspace_id TEXT NOT NULL,\n"
+	"  task_ids TEXT NOT NULL,\n"
+	"  status TEXT NOT NULL DEFAULT 'PENDING',\n"
+	"  strategy TEXT NOT NULL DEFAULT 'serial',\n"
+	"  max_parallel INTEGER NOT NULL DEFAULT 4,\n"
+	"  on_failure TEXT NOT NULL DEFAULT 'continue',\n"
+	"  started_at TEXT NOT NULL,\n"
+	"  completed_at TEXT,\n"
+	"  results TEXT,\n"
+	"  engine TEXT NOT NULL DEFAULT 'plan',\n"
+	"  isolation TEXT NOT NULL DEFAULT 'none',\n"
+	"  stall_timeout_s INTEGER NOT NULL DEFAULT 300,\n"
+	"  stall_action TEXT NOT NULL DEFAULT 'blocker',\n"
+	"  concurrency_by_status TEXT,\n"
+	"  llm_provider TEXT,\n"
+	"  llm_model TEXT,\n"
+	"  config_reloads TEXT,\n"
+	"  cloud_timeout_minutes INTEGER NOT NULL DEFAULT 30,\n"
+	"  FOREIGN KEY (workspace_id) REFERENCES workspace(id),\n"
+	"  CHECK (status IN ('PENDING', 'RUNNING', 'COMPLETED', 'PARTIAL', 'FAILED', 'CANCELLED'))\n"
+	");\n"
+	"CREATE TABLE run_logs (\n"
+	"  id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+	"  run_id TEXT NOT NULL,\n"
+	"  task_id TEXT NOT NULL,\n"
+	"  timestamp TEXT NOT NULL,\n"
+	"  log_level TEXT NOT NULL DEFAULT 'INFO',\n"
+	"  category TEXT NOT NULL,\n"
+	"  message TEXT NOT NULL,\n"
+	"  metadata TEXT,\n"
+	"  FOREIGN KEY (run_id) REFERENCES runs(id),\n"
+	"  FOREIGN KEY (task_id) REFERENCES tasks(id),\n"
+	"  CHECK (log_level IN ('DEBUG', 'INFO', 'WARNING', 'ERROR'))\n"
+	");\n"
+	"CREATE TABLE diagnostic_reports (\n"
+	"  id TEXT PRIMARY KEY,\n"
+	"  task_id TEXT NOT NULL,\n"
+	"  run_id TEXT NOT NULL,\n"
+	"  root_cause TEXT NOT NULL,\n"
+	"  failure_category TEXT NOT NULL,\n"
+	"  severity TEXT NOT NULL,\n"
+	"  recommendations TEXT NOT NULL,\n"
+	"  log_summary TEXT,\n"
+	"  created_at TEXT NOT NULL,\n"
+	"  FOREIGN KEY (task_id) REFERENCES tasks(id),\n"
+	"  FOREIGN KEY (run_id) REFERENCES runs(id),\n"
+	"  CHECK (severity IN ('critical', 'high', 'medium', 'low'))\n"
+	");\n"
+	"CREATE TABLE run_engine_log (\n"
+	"  run_id TEXT PRIMARY KEY,\n"
+	"  engine TEXT NOT NULL,\n"
+	"  task_id TEXT NOT NULL,\n"
+	"  workspace_id TEXT NOT NULL,\n"
+	"  status TEXT NOT NULL,\n"
+	"  duration_ms INTEGER,\n"
+	"  tokens_used INTEGER DEFAULT 0,\n"
+	"  gates_passed INTEGER,\n"
+	"  self_corrections INTEGER DEFAULT 0,\n"
+	"  created_at TEXT NOT NULL\n"
+	");\n"
+	"CREATE TABLE engine_stats (\n"
+	"  workspace_id TEXT NOT NULL,\n"
+	"  engine TEXT NOT NULL,\n"
+	"  metric TEXT NOT NULL,\n"
+	"  value REAL NOT NULL DEFAULT 0.0,\n"
+	"  updated_at TEXT NOT NULL,\n"
+	"  PRIMARY KEY (workspace_id, engine, metric)\n"
+	");\n"
+	"CREATE TABLE execution_steps (\n"
+	"  id TEXT PRIMARY KEY,\n"
+	"  run_id TEXT NOT NULL,\n"
+	"  step_number INTEGER NOT NULL,\n"
+	"  step_type TEXT NOT NULL,\n"
+	"  description TEXT NOT NULL,\n"
+	"  started_at TEXT NOT NULL,\n"
+	"  completed_at TEXT,\n"
+	"  status TEXT NOT NULL DEFAULT 'started',\n"
+	"  input_context TEXT,\n"
+	"  output_result TEXT,\n"
+	"  metadata TEXT,\n"
+	"  FOREIGN KEY (run_id) REFERENCES runs(id)\n"
+	");\n"
+	"CREATE TABLE llm_interactions (\n"
+	"  id TEXT PRIMARY KEY,\n"
+	"  run_id TEXT NOT NULL,\n"
+	"  step_id TEXT NOT NULL,\n"
+	"  prompt TEXT NOT NULL,\n"
+	"  response TEXT NOT NULL,\n"
+	"  model TEXT NOT NULL,\n"
+	"  tokens_used INTEGER NOT NULL DEFAULT 0,\n"
+	"  timestamp TEXT NOT NULL,\n"
+	"  purpose TEXT NOT NULL DEFAULT 'execution',\n"
+	"  FOREIGN KEY (run_id) REFERENCES runs(id),\n"
+	"  FOREIGN KEY (step_id) REFERENCES execution_steps(id)\n"
+	");\n"
+	"CREATE TABLE file_operations (\n"
+	"  id TEXT PRIMARY KEY,\n"
+	"  run_id TEXT NOT NULL,\n"
+	"  step_id TEXT NOT NULL,\n"
+	"  operation_type TEXT NOT NULL,\n"
+	"  file_path TEXT NOT NULL,\n"
+	"  content_before TEXT,\n"
+	"  content_after TEXT,\n"
+	"  timestamp TEXT NOT NULL,\n"
+	"  FOREIGN KEY (run_id) REFERENCES runs(id),\n"
+	"  FOREIGN KEY (step_id) REFERENCES execution_steps(id),\n"
+	"  CHECK (operation_type IN ('create', 'edit', 'delete'))\n"
+	");\n"
+	"CREATE TABLE cloud_run_metadata (\n"
+	"  run_id TEXT PRIMARY KEY,\n"
+	"  sandbox_minutes REAL NOT NULL,\n"
+	"  cost_usd_estimate REAL NOT NULL,\n"
+	"  files_uploaded INTEGER NOT NULL,\n"
+	"  files_downloaded INTEGER NOT NULL,\n"
+	"  credential_scan_blocked INTEGER NOT NULL,\n"
+	"  created_at TEXT NOT NULL\n"
+	");\n"
+	"CREATE TABLE token_usage (\n"
+	"  id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+	"  task_id TEXT,\n"
+	"  agent_id TEXT,\n"
+	"  project_id TEXT,\n"
+	"  model_name TEXT,\n"
+	"  input_tokens INTEGER DEFAULT 0,\n"
+	"  output_tokens INTEGER DEFAULT 0,\n"
+	"  estimated_cost_usd REAL DEFAULT 0,\n"
+	"  actual_cost_usd REAL,\n"
+	"  call_type TEXT,\n"
+	"  timestamp TEXT\n"
+	");\n"
+	"CREATE INDEX idx_token_usage_timestamp ON token_usage(timestamp);\n"
+	"CREATE INDEX idx_token_usage_task_id ON token_usage(task_id);\n"
+	"CREATE INDEX idx_token_usage_agent_id ON token_usage(agent_id);\n"
+	"CREATE INDEX idx_tasks_workspace ON tasks(workspace_id);\n"
+	"CREATE INDEX idx_tasks_status ON tasks(status);\n"
+	"CREATE UNIQUE INDEX idx_tasks_external_url ON tasks(workspace_id, external_url);\n"
+	"CREATE INDEX idx_events_workspace ON events(workspace_id);\n"
+	"CREATE INDEX idx_blockers_workspace ON blockers(workspace_id);\n"
+	"CREATE INDEX idx_blockers_status ON blockers(status);\n"
+	"CREATE INDEX idx_batch_runs_workspace ON batch_runs(workspace_id);\n"
+	"CREATE INDEX idx_batch_runs_status ON batch_runs(status);\n"
+	"CREATE INDEX idx_prds_parent ON prds(parent_id);\n"
+	"CREATE INDEX idx_prds_chain ON prds(chain_id);\n"
+	"CREATE INDEX idx_prds_depends_on ON prds(depends_on);\n"
+	"CREATE INDEX idx_run_logs_run ON run_logs(run_id);\n"
+	"CREATE INDEX idx_run_logs_task ON run_logs(task_id);\n"
+	"CREATE INDEX idx_diagnostic_reports_task ON diagnostic_reports(task_id);\n"
+	"CREATE INDEX idx_diagnostic_reports_run ON diagnostic_reports(run_id);\n"
+	"CREATE INDEX idx_run_engine_log_ws_engine ON run_engine_log(workspace_id, engine);\n"
+	"CREATE INDEX idx_engine_stats_ws ON engine_stats(workspace_id, engine);\n"
+	"CREATE INDEX idx_execution_steps_run ON execution_steps(run_id);\n"
+	"CREATE INDEX idx_execution_steps_run_step ON execution_steps(run_id, step_number);\n"
+	"CREATE INDEX idx_llm_interactions_run ON llm_interactions(run_id);\n"
+	"CREATE INDEX idx_llm_interactions_step ON llm_interactions(step_id);\n"
+	"CREATE INDEX idx_file_operations_run ON file_operations(run_id);\n"
+	"CREATE INDEX idx_file_operations_step ON file_operations(step_id);\n"
+	"PRAGMA user_version=5;";
+
+/* No foreign key leads from ours to theirs: it would break their delete. */
+const char rec_sqlite_ddl_ours[] =
+	/* schema_version, feed_id */
+	"CREATE TABLE IF NOT EXISTS rec_meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
+	/* which task may have changed, in order; written by the triggers */
+	"CREATE TABLE IF NOT EXISTS rec_changes(seq INTEGER PRIMARY KEY AUTOINCREMENT, task_id);"
+	/* up to which seq the feed went at a time (microseconds since 1970), for pruning it by age */
+	"CREATE TABLE IF NOT EXISTS rec_marks(at INTEGER PRIMARY KEY, seq INTEGER);"
+	/* the audit log */
+	"CREATE TABLE IF NOT EXISTS rec_events(seq INTEGER PRIMARY KEY AUTOINCREMENT, time TEXT NOT NULL,"
+	"  event TEXT NOT NULL, batch_id TEXT, task_id TEXT, attempt INTEGER, action TEXT, reason TEXT, source TEXT,"
+	"  current_status TEXT, external_status TEXT, believed TEXT, blockers_total INTEGER, blockers_open INTEGER,"
+	"  blockers_new INTEGER, observation TEXT, exit_code INTEGER, exit_signal INTEGER, survivors INTEGER,"
+	"  detail TEXT);"
+	/* the right to run one attempt, at most one a task */
+	"CREATE TABLE IF NOT EXISTS rec_claims(claim_id INTEGER PRIMARY KEY AUTOINCREMENT,"
+	"  task_id TEXT NOT NULL UNIQUE, attempt INTEGER NOT NULL, batch_id TEXT, owner TEXT,"
+	"  claimed_at TEXT NOT NULL, run_id TEXT, child_owns_run INTEGER NOT NULL);"
+	/* attempts that have ended */
+	"CREATE TABLE IF NOT EXISTS rec_attempts(task_id TEXT NOT NULL, attempt INTEGER NOT NULL, batch_id TEXT,"
+	"  claim_id INTEGER NOT NULL, started_at TEXT NOT NULL, ended_at TEXT NOT NULL, outcome TEXT,"
+	"  exit_code INTEGER, exit_signal INTEGER, survivors INTEGER, PRIMARY KEY(task_id, attempt)) WITHOUT ROWID;"
+	/* which blockers were released when an attempt was claimed; kept for the last two attempts of a task */
+	"CREATE TABLE IF NOT EXISTS rec_released(task_id TEXT NOT NULL, attempt INTEGER NOT NULL,"
+	"  blocker_id TEXT NOT NULL, PRIMARY KEY(task_id, attempt, blocker_id)) WITHOUT ROWID;"
+	/* batches: options is a JSON object; stop_requested is NULL, 'drain' or 'force' */
+	"CREATE TABLE IF NOT EXISTS rec_batches(batch_id TEXT PRIMARY KEY, status TEXT NOT NULL, owner TEXT,"
+	"  options TEXT, started_at TEXT NOT NULL, ended_at TEXT, stop_requested TEXT) WITHOUT ROWID;"
+	"CREATE TABLE IF NOT EXISTS rec_batch_tasks(batch_id TEXT NOT NULL, position INTEGER NOT NULL,"
+	"  task_id TEXT NOT NULL, believed TEXT, phase TEXT, reason TEXT, not_before TEXT,"
+	"  PRIMARY KEY(batch_id, position)) WITHOUT ROWID;";
+
+/* ---- Triggers ---- */
+
+#define ON(name, event, table, when, ids)                                                                              \
+	"CREATE TRIGGER " name " AFTER " event " ON " table when " BEGIN INSERT INTO rec_changes(task_id) VALUES" ids  \
+	"; END"
+#define DIFFERS(column) " WHEN OLD." column " IS NOT NEW." column
+
+#define TASK_TRIGGER(trigger, event, column, when, ids)                                                                \
+	{                                                                                                              \
+		.name = trigger, .table = "tasks", .task_columns = REC_SQLITE_BIT(REC_SQLITE_TASK_##column),           \
+		.sql = ON(trigger, event, "tasks", when, ids)                                                          \
+	}
+#define BLOCKER_TRIGGER(trigger, event, column, when, ids)                                                             \
+	{                                                                                                              \
+		.name = trigger, .table = "blockers",                                                                  \
+		.blocker_columns =                                                                                     \
+			REC_SQLITE_BIT(REC_SQLITE_BLOCKER_task_id) | REC_SQLITE_BIT(REC_SQLITE_BLOCKER_##column),      \
+		.sql = ON(trigger, event, "blockers", when, ids)                                                       \
+	}
+
+const struct rec_sqlite_trigger rec_sqlite_triggers[] = {
+	TASK_TRIGGER("rec_on_task_insert", "INSERT", id, "", "(NEW.id)"),
+	TASK_TRIGGER("rec_on_task_delete", "DELETE", id, "", "(OLD.id)"),
+	TASK_TRIGGER("rec_on_task_id", "UPDATE OF id", id, DIFFERS("id"), "(OLD.id),(NEW.id)"),
+	TASK_TRIGGER("rec_on_task_status", "UPDATE OF status", status, DIFFERS("status"), "(NEW.id)"),
+	TASK_TRIGGER("rec_on_task_priority", "UPDATE OF priority", priority, DIFFERS("priority"), "(NEW.id)"),
+	TASK_TRIGGER("rec_on_task_depends_on", "UPDATE OF depends_on", depends_on, DIFFERS("depends_on"), "(NEW.id)"),
+	TASK_TRIGGER("rec_on_task_is_leaf", "UPDATE OF is_leaf", is_leaf, DIFFERS("is_leaf"), "(NEW.id)"),
+	BLOCKER_TRIGGER("rec_on_blocker_insert", "INSERT", task_id, "", "(NEW.task_id)"),
+	BLOCKER_TRIGGER("rec_on_blocker_delete", "DELETE", task_id, "", "(OLD.task_id)"),
+	BLOCKER_TRIGGER("rec_on_blocker_task", "UPDATE OF task_id", task_id, DIFFERS("task_id"),
+			"(OLD.task_id),(NEW.task_id)"),
+	BLOCKER_TRIGGER("rec_on_blocker_status", "UPDATE OF status", status, DIFFERS("status"), "(NEW.task_id)"),
+};
+const size_t rec_sqlite_trigger_count = sizeof rec_sqlite_triggers / sizeof *rec_sqlite_triggers;
+
+/* ---- Indexes ---- */
+
+/* On their tables; an index that is not unique cannot make a write fail, and without these the blockers of one
+ * task cost a scan of all blockers, a roll-up a scan of all tasks. */
+const struct rec_sqlite_trigger rec_sqlite_indexes[] = {
+	{.name = "rec_blockers_task",
+	 .table = "blockers",
+	 .blocker_columns = REC_SQLITE_BIT(REC_SQLITE_BLOCKER_task_id),
+	 .sql = "CREATE INDEX rec_blockers_task ON blockers(task_id)"},
+	{.name = "rec_tasks_parent",
+	 .table = "tasks",
+	 .task_columns = REC_SQLITE_BIT(REC_SQLITE_TASK_parent_id),
+	 .sql = "CREATE INDEX rec_tasks_parent ON tasks(parent_id) WHERE parent_id IS NOT NULL"},
+};
+const size_t rec_sqlite_index_count = sizeof rec_sqlite_indexes / sizeof *rec_sqlite_indexes;
