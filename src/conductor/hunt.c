@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define ENVIRONMENT_BYTES 16384 /* our variables stand in front, so a part suffices */
@@ -71,5 +72,35 @@ unsigned rec_hunt(int64_t claim_id, struct rec_slice batch_id)
 			found += process_hunt(entry->d_name, claim_id, batch_id);
 	if (proc)
 		closedir(proc);
+	return found;
+}
+
+/* ---- Orphans ---- */
+
+static void orphan_kill(pid_t pid)
+{
+	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0); /* our child and not reaped: the number is still its own */
+	if (pidfd < 0)
+		return;
+	syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+	close(pidfd);
+}
+
+unsigned rec_orphans_end(rec_known_child_fn *known, void *context)
+{
+	char path[64];
+	unsigned found = 0;
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+	snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+	FILE *children = fopen(path, "re");
+	for (int pid; children && fscanf(children, "%d", &pid) == 1;) {
+		if (known(context, pid))
+			continue;
+		orphan_kill(pid);
+		found++;
+	}
+	if (children)
+		fclose(children);
 	return found;
 }

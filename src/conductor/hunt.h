@@ -5,6 +5,8 @@
 #ifndef REC_CONDUCTOR_HUNT_H
 #define REC_CONDUCTOR_HUNT_H
 
+#include <sys/types.h>
+
 #include "base/slice.h"
 
 /* Whether an environment block (NAME=VALUE\0NAME=VALUE\0...) names that claim of that batch. Pure. */
@@ -12,5 +14,10 @@ bool rec_environment_claims(struct rec_slice block, int64_t claim_id, struct rec
 /* SIGKILL through a pidfd to every process that carries the claim; returns how many there were. They are gone once a
  * later call returns 0: repeat it. One pass over /proc, O(processes). */
 unsigned rec_hunt(int64_t claim_id, struct rec_slice batch_id);
+/* Children of this process that it did not start: what dead shims left to it, the nearest subreaper. SIGKILL for each
+ * that `known` does not know; ended ones are reaped. Returns how many are not gone yet: repeat it. For a process with
+ * one thread. O(children). */
+typedef bool rec_known_child_fn(void *context, pid_t pid);
+unsigned rec_orphans_end(rec_known_child_fn *known, void *context);
 
 #endif

@@ -1,8 +1,9 @@
 /* shim-events.c - what shims say, and what is known when they can say nothing any more.
  *
  * A shim's last word about a claim is a message; if its socket ends first, its record is the last word; if
- * that says only RUNNING, the attempt is lost, and everything that carries its claim is ended before that is
- * said. A socket may end a moment before the kernel drops the dying shim's lock: only the lock is believed. */
+ * that says only RUNNING, the attempt is lost, and everything that the dead shim left to us, or that carries its
+ * claim, is ended before that is said. A socket may end a moment before the kernel drops the dying shim's lock: only
+ * the lock is believed. */
 #include <errno.h>
 #include <inttypes.h>
 #include <sys/epoll.h>
@@ -196,24 +197,26 @@ static int slot_hunt(struct rec_shim_slots *s, struct slot *slot)
 	return 0;
 }
 
-/* Shims that left, and what a dead shim bequeathed to us as the nearest subreaper. */
-static void reap_all(void)
+static bool is_shim(void *context, pid_t pid)
 {
-	while (waitpid(-1, NULL, WNOHANG) > 0)
-		;
+	const struct rec_shim_slots *s = context;
+	for (size_t i = 0; i < s->slot_count; i++)
+		if (s->slots[i] && s->slots[i]->shim_pid == pid)
+			return true;
+	return false;
 }
 
 static int unsettled_look(struct rec_shim_slots *s)
 {
 	int r = 0;
-	reap_all();
-	for (size_t i = 0; i < s->slot_count && s->unsettled && r == 0; i++) {
-		struct slot *slot = s->slots[i];
-		if (slot && slot->hung_up_us)
-			r = slot_hung_up(s, slot);
-		if (slot && r == 0)
-			r = slot_hunt(s, slot);
-	}
+	for (size_t i = 0; i < s->slot_count && s->unsettled && r == 0; i++)
+		if (s->slots[i] && s->slots[i]->hung_up_us)
+			r = slot_hung_up(s, s->slots[i]);
+	if (r != 0 || rec_orphans_end(is_shim, s) > 0)
+		return r; /* something of a dead shim is not gone yet, whoever's it was */
+	for (size_t i = 0; i < s->slot_count && s->unsettled && r == 0; i++)
+		if (s->slots[i])
+			r = slot_hunt(s, s->slots[i]);
 	return r;
 }
 
