@@ -69,7 +69,7 @@ static bool same_content(const struct rec_sqlite_identity *a, const struct rec_s
 
 bool rec_sqlite_unchanged(struct rec_sqlite *s)
 {
-	struct look look;
+	struct look look = {0};
 	if (look_at(s, &look) != 0)
 		return false;
 	if (s->access == REC_SQLITE_COLD)
