@@ -123,6 +123,8 @@ ROWS = [  # (what, key, unit, factor)
     ("scan by hand", "check_reference_us", "ms", 1e-3),
     ("whole command (read, check, print NDJSON)", "command_us", "ms", 1e-3),
     ("10 ids", "few_us", "µs", 1),
+    ("10 ids, one BLOCKED, store without our index", "few_blocked_us", "µs", 1),
+    ("10 ids, one BLOCKED, store with it", "few_attached_us", "µs", 1),
     ("watch: first look", "first_look_us", "ms", 1e-3),
     ("watch: idle look", "idle_us", "µs", 1),
     ("PRAGMA data_version alone", "idle_bare_us", "µs", 1),
