@@ -1,0 +1,30 @@
+/* commands.h - every command, one file each; commands.c arranges them. */
+#ifndef REC_CLI_COMMANDS_H
+#define REC_CLI_COMMANDS_H
+
+#include "cli/command.h"
+
+/* The program itself: its options are the global ones, its subcommands the commands. */
+extern const struct command program;
+
+extern const struct command command_init;
+extern const struct command command_task_add;
+extern const struct command command_task_edit;
+extern const struct command command_task_delete;
+extern const struct command command_task_import;
+extern const struct command command_task_export;
+extern const struct command command_task_list;
+extern const struct command command_task_show;
+extern const struct command command_task_set;
+extern const struct command command_task_retry;
+extern const struct command command_blocker_add;
+extern const struct command command_blocker_answer;
+extern const struct command command_blocker_resolve;
+extern const struct command command_blocker_list;
+extern const struct command command_check;
+extern const struct command command_apply;
+extern const struct command command_policy;
+extern const struct command command_doctor;
+extern const struct command command_gc;
+
+#endif
