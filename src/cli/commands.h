@@ -23,7 +23,10 @@ extern const struct command command_blocker_resolve;
 extern const struct command command_blocker_list;
 extern const struct command command_check;
 extern const struct command command_apply;
+extern const struct command command_watch;
 extern const struct command command_policy;
+extern const struct command command_events;
+extern const struct command command_events_verify;
 extern const struct command command_doctor;
 extern const struct command command_gc;
 
