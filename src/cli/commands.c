@@ -42,8 +42,8 @@ static const struct command command_blocker = {
 };
 
 static const struct command *const commands[] = {
-	&command_init,   &command_task,   &command_blocker, &command_check, &command_apply, &command_watch,
-	&command_policy, &command_events, &command_doctor,  &command_gc,    NULL,
+	&command_init,   &command_task,   &command_blocker, &command_check, &command_apply,      &command_watch,
+	&command_policy, &command_events, &command_doctor,  &command_gc,    &command_completion, NULL,
 };
 
 static const char *const examples[] = {

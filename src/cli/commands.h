@@ -29,5 +29,6 @@ extern const struct command command_events;
 extern const struct command command_events_verify;
 extern const struct command command_doctor;
 extern const struct command command_gc;
+extern const struct command command_completion;
 
 #endif
