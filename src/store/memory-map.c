@@ -1,6 +1,6 @@
-/* memory-map.c - an array of leaves, each a sorted array of up to 256 cells. A cell holds the first eight bytes of its
- * key as a number beside the node, so that most comparisons touch neither node nor key. (A skip list was three
- * times slower at a million keys: most of its forty comparisons missed the cache.)
+/* memory-map.c - an array of branches, each with a leaf: a sorted array of up to 256 cells. Branches and cells hold the
+ * first eight bytes of their key as a number, so that most comparisons touch neither node nor key. (A skip
+ * list was three times slower at a million keys: most of its forty comparisons missed the cache.)
  *
  * A node carries two row pointers. A put changes the working one only and links the node into the list of dirty
  * ones; commit copies working over committed, rollback the other way, and a node left without any row is
@@ -24,9 +24,14 @@ struct cell {
 	struct rec_memory_node *node;
 };
 
-struct rec_memory_leaf {
+struct leaf {
 	size_t count;
 	struct cell cells[LEAF_CELLS];
+};
+
+struct rec_memory_branch {
+	uint64_t prefix; /* of the leaf's first cell */
+	struct leaf *leaf;
 };
 
 /* ---- Rows ---- */
@@ -105,18 +110,25 @@ static bool cell_before(const struct cell *cell, const struct wanted *wanted)
 	return rec_slice_compare(node_key(cell->node), wanted->key) < 0;
 }
 
-/* A cell: leaf_count or the leaf's count stand for "behind the last". */
+/* A cell. branch_count, or the leaf's count, stand for "behind the last". */
 struct place {
-	size_t leaf, position;
+	size_t branch, position;
 };
 
-/* The last leaf that begins before the key, or the first. */
-static size_t leaf_seek(const struct rec_memory_map *m, const struct wanted *wanted)
+static bool branch_before(const struct rec_memory_branch *branch, const struct wanted *wanted)
 {
-	size_t low = 0, high = m->leaf_count;
+	if (branch->prefix != wanted->prefix)
+		return branch->prefix < wanted->prefix;
+	return cell_before(branch->leaf->cells, wanted);
+}
+
+/* The last branch that begins before the key, or the first. */
+static size_t branch_seek(const struct rec_memory_map *m, const struct wanted *wanted)
+{
+	size_t low = 0, high = m->branch_count;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		if (cell_before(&m->leaves[middle]->cells[0], wanted))
+		if (branch_before(&m->branches[middle], wanted))
 			low = middle + 1;
 		else
 			high = middle;
@@ -127,11 +139,14 @@ static size_t leaf_seek(const struct rec_memory_map *m, const struct wanted *wan
 /* Where the first key >= wanted is, or would be put. */
 static struct place seek(const struct rec_memory_map *m, const struct wanted *wanted)
 {
-	struct place place = {leaf_seek(m, wanted), 0};
-	size_t high = m->leaf_count ? m->leaves[place.leaf]->count : 0;
+	struct place place = {branch_seek(m, wanted), 0};
+	if (m->branch_count == 0)
+		return place;
+	const struct leaf *leaf = m->branches[place.branch].leaf;
+	size_t high = leaf->count;
 	while (place.position < high) {
 		size_t middle = place.position + (high - place.position) / 2;
-		if (cell_before(&m->leaves[place.leaf]->cells[middle], wanted))
+		if (cell_before(&leaf->cells[middle], wanted))
 			place.position = middle + 1;
 		else
 			high = middle;
@@ -139,12 +154,18 @@ static struct place seek(const struct rec_memory_map *m, const struct wanted *wa
 	return place;
 }
 
-/* The node at a place or, if that is behind its leaf, at the beginning of the next. */
+/* The same place; behind the last cell of a leaf is the beginning of the next. */
+static struct place place_settle(const struct rec_memory_map *m, struct place place)
+{
+	if (place.branch < m->branch_count && place.position == m->branches[place.branch].leaf->count)
+		return (struct place){place.branch + 1, 0};
+	return place;
+}
+
 static struct rec_memory_node *node_at(const struct rec_memory_map *m, struct place place)
 {
-	if (place.leaf < m->leaf_count && place.position == m->leaves[place.leaf]->count)
-		place = (struct place){place.leaf + 1, 0};
-	return place.leaf < m->leaf_count ? m->leaves[place.leaf]->cells[place.position].node : NULL;
+	place = place_settle(m, place);
+	return place.branch < m->branch_count ? m->branches[place.branch].leaf->cells[place.position].node : NULL;
 }
 
 static struct rec_memory_node *find(const struct rec_memory_map *m, struct rec_slice key)
@@ -156,46 +177,70 @@ static struct rec_memory_node *find(const struct rec_memory_map *m, struct rec_s
 
 /* ---- Leaves ---- */
 
-/* Puts an empty leaf in place `at`. */
-static int leaf_insert(struct rec_memory_map *m, size_t at)
+/* Puts a branch with an empty leaf in place `at`. */
+static int branch_insert(struct rec_memory_map *m, size_t at)
 {
-	if (rec_grow(m->allocator, (void **)&m->leaves, &m->leaf_capacity, m->leaf_count + 1, sizeof *m->leaves) < 0)
+	if (rec_grow(m->allocator, (void **)&m->branches, &m->branch_capacity, m->branch_count + 1,
+		     sizeof *m->branches) < 0)
 		return REC_E_NOMEM;
-	struct rec_memory_leaf *leaf = rec_alloc(m->allocator, sizeof *leaf);
+	struct leaf *leaf = rec_alloc(m->allocator, sizeof *leaf);
 	if (!leaf)
 		return REC_E_NOMEM;
 	leaf->count = 0;
-	memmove(m->leaves + at + 1, m->leaves + at, (m->leaf_count - at) * sizeof *m->leaves);
-	m->leaves[at] = leaf;
-	m->leaf_count++;
+	memmove(m->branches + at + 1, m->branches + at, (m->branch_count - at) * sizeof *m->branches);
+	m->branches[at] = (struct rec_memory_branch){.leaf = leaf};
+	m->branch_count++;
 	return 0;
 }
 
-static void leaf_remove(struct rec_memory_map *m, size_t at)
+static void branch_remove(struct rec_memory_map *m, size_t at)
 {
-	rec_free(m->allocator, m->leaves[at]);
-	m->leaf_count--;
-	memmove(m->leaves + at, m->leaves + at + 1, (m->leaf_count - at) * sizeof *m->leaves);
+	rec_free(m->allocator, m->branches[at].leaf);
+	m->branch_count--;
+	memmove(m->branches + at, m->branches + at + 1, (m->branch_count - at) * sizeof *m->branches);
+}
+
+static void cell_insert(struct rec_memory_branch *branch, size_t position, struct cell cell)
+{
+	struct leaf *leaf = branch->leaf;
+	memmove(leaf->cells + position + 1, leaf->cells + position, (leaf->count - position) * sizeof cell);
+	leaf->cells[position] = cell;
+	leaf->count++;
+	branch->prefix = leaf->cells[0].prefix;
+}
+
+static void cell_remove(struct rec_memory_branch *branch, size_t position)
+{
+	struct leaf *leaf = branch->leaf;
+	leaf->count--;
+	memmove(leaf->cells + position, leaf->cells + position + 1, (leaf->count - position) * sizeof *leaf->cells);
+	branch->prefix = leaf->count ? leaf->cells[0].prefix : 0;
+}
+
+/* Moves all but the first `kept` cells into the empty leaf of the next branch. */
+static void leaf_split(struct rec_memory_branch *branch, size_t kept)
+{
+	struct leaf *full = branch[0].leaf, *fresh = branch[1].leaf;
+	fresh->count = full->count - kept;
+	memcpy(fresh->cells, full->cells + kept, fresh->count * sizeof *fresh->cells);
+	full->count = kept;
+	branch[1].prefix = fresh->count ? fresh->cells[0].prefix : 0;
 }
 
 /* Makes room at a place. Keys that come in order fill their leaves: a new last one gets a leaf of its own. */
 static int leaf_room(struct rec_memory_map *m, struct place *place)
 {
-	if (m->leaf_count > 0 && m->leaves[place->leaf]->count < LEAF_CELLS)
+	if (m->branch_count == 0)
+		return branch_insert(m, 0);
+	if (m->branches[place->branch].leaf->count < LEAF_CELLS)
 		return 0;
-	size_t at = m->leaf_count ? place->leaf + 1 : 0;
-	if (leaf_insert(m, at) < 0)
+	if (branch_insert(m, place->branch + 1) < 0)
 		return REC_E_NOMEM;
-	if (at == 0)
-		return 0;
-	bool last = at + 1 == m->leaf_count && place->position == LEAF_CELLS;
+	bool last = place->branch + 2 == m->branch_count && place->position == LEAF_CELLS;
 	size_t kept = last ? LEAF_CELLS : LEAF_CELLS / 2;
-	struct rec_memory_leaf *full = m->leaves[at - 1], *fresh = m->leaves[at];
-	fresh->count = LEAF_CELLS - kept;
-	memcpy(fresh->cells, full->cells + kept, fresh->count * sizeof *fresh->cells);
-	full->count = kept;
+	leaf_split(&m->branches[place->branch], kept);
 	if (place->position > kept || last)
-		*place = (struct place){at, place->position - kept};
+		*place = (struct place){place->branch + 1, place->position - kept};
 	return 0;
 }
 
@@ -208,12 +253,13 @@ void rec_memory_map_init(struct rec_memory_map *m, const struct rec_allocator *a
 
 void rec_memory_map_release(struct rec_memory_map *m)
 {
-	for (size_t i = 0; i < m->leaf_count; i++) {
-		for (size_t k = 0; k < m->leaves[i]->count; k++)
-			node_free(m->allocator, m->leaves[i]->cells[k].node);
-		rec_free(m->allocator, m->leaves[i]);
+	for (size_t i = 0; i < m->branch_count; i++) {
+		struct leaf *leaf = m->branches[i].leaf;
+		for (size_t k = 0; k < leaf->count; k++)
+			node_free(m->allocator, leaf->cells[k].node);
+		rec_free(m->allocator, leaf);
 	}
-	rec_free(m->allocator, m->leaves);
+	rec_free(m->allocator, m->branches);
 	rec_memory_map_init(m, m->allocator);
 }
 
@@ -233,26 +279,17 @@ static struct rec_memory_node *insert(struct rec_memory_map *m, struct rec_slice
 	node = node_new(m->allocator, key);
 	if (!node || leaf_room(m, &place) < 0)
 		return rec_free(m->allocator, node);
-	struct rec_memory_leaf *leaf = m->leaves[place.leaf];
-	struct cell *cell = leaf->cells + place.position;
-	memmove(cell + 1, cell, (leaf->count - place.position) * sizeof *cell);
-	*cell = (struct cell){wanted.prefix, node};
-	leaf->count++;
+	cell_insert(&m->branches[place.branch], place.position, (struct cell){wanted.prefix, node});
 	return node;
 }
 
 static void unlink_node(struct rec_memory_map *m, struct rec_memory_node *node)
 {
 	const struct wanted wanted = wanted_of(node_key(node));
-	struct place place = seek(m, &wanted);
-	if (place.position == m->leaves[place.leaf]->count)
-		place = (struct place){place.leaf + 1, 0};
-	struct rec_memory_leaf *leaf = m->leaves[place.leaf];
-	struct cell *cell = leaf->cells + place.position;
-	leaf->count--;
-	memmove(cell, cell + 1, (leaf->count - place.position) * sizeof *cell);
-	if (leaf->count == 0)
-		leaf_remove(m, place.leaf);
+	struct place place = place_settle(m, seek(m, &wanted));
+	cell_remove(&m->branches[place.branch], place.position);
+	if (m->branches[place.branch].leaf->count == 0)
+		branch_remove(m, place.branch);
 	node_free(m->allocator, node);
 }
 
@@ -304,19 +341,21 @@ void rec_memory_cursor_init(struct rec_memory_cursor *c, const struct rec_memory
 {
 	const struct wanted wanted = wanted_of(from);
 	struct place place = seek(m, &wanted);
-	*c = (struct rec_memory_cursor){m, view, place.leaf, place.position};
+	*c = (struct rec_memory_cursor){m, view, place.branch, place.position};
 }
 
 void *rec_memory_cursor_next(struct rec_memory_cursor *c, struct rec_slice *ret_key)
 {
-	for (; c->leaf < c->map->leaf_count; c->leaf++, c->position = 0)
-		while (c->position < c->map->leaves[c->leaf]->count) {
-			const struct rec_memory_node *node = c->map->leaves[c->leaf]->cells[c->position++].node;
+	for (; c->branch < c->map->branch_count; c->branch++, c->position = 0) {
+		const struct leaf *leaf = c->map->branches[c->branch].leaf;
+		while (c->position < leaf->count) {
+			const struct rec_memory_node *node = leaf->cells[c->position++].node;
 			if (node->rows[c->view]) {
 				if (ret_key)
 					*ret_key = node_key(node);
 				return node->rows[c->view];
 			}
 		}
+	}
 	return NULL;
 }

@@ -14,12 +14,12 @@ struct rec_memory_row {
 };
 
 struct rec_memory_node;
-struct rec_memory_leaf;
+struct rec_memory_branch;
 
 struct rec_memory_map {
 	const struct rec_allocator *allocator;
-	struct rec_memory_leaf **leaves; /* in the order of their keys; none is empty */
-	size_t leaf_count, leaf_capacity;
+	struct rec_memory_branch *branches; /* one a leaf, in the order of their keys; no leaf is empty */
+	size_t branch_count, branch_capacity;
 	struct rec_memory_node *dirty; /* nodes whose working row differs from the committed one */
 };
 
@@ -42,7 +42,7 @@ void rec_memory_map_rollback(struct rec_memory_map *m);
 struct rec_memory_cursor {
 	const struct rec_memory_map *map;
 	enum rec_memory_view view;
-	size_t leaf, position;
+	size_t branch, position;
 };
 void rec_memory_cursor_init(struct rec_memory_cursor *c, const struct rec_memory_map *m, enum rec_memory_view view,
 			    struct rec_slice from);

@@ -147,9 +147,9 @@ static void dump_snapshot(struct rec_store *s, struct rec_buffer *out, struct re
 		rec_buffer_add_text(out, "fact");
 		dump_text(out, "id", snapshot.ids[i]);
 		dump_text(out, "raw", rec_snapshot_raw(&snapshot, i));
-		rec_buffer_printf(out, " status=%u claimed=%d leaf=%d attempt=%u priority=%d blockers=%u/%u/%u\n",
-				  f->status, f->claimed, f->is_leaf, f->attempt, f->priority, f->blockers_total,
-				  f->blockers_open, f->blockers_new);
+		rec_buffer_printf(out, " status=%u leaf=%d priority=%d blockers=%u/%u new=%u claimed=%d attempt=%u\n",
+				  f->status, f->is_leaf, f->priority, f->blockers_total, f->blockers_open,
+				  f->blockers_new, f->claimed, f->attempt);
 	}
 	rec_snapshot_release(&snapshot);
 }
