@@ -50,7 +50,7 @@ static const char *const examples[] = {
 	"reconciler init                        # a store here, or codeframe's",
 	"reconciler check --batch-state b.json  # where do store and batch differ?",
 	"reconciler apply --batch-state b.json  # mend what is safe to mend",
-	"reconciler task list --status BLOCKED",
+	"reconciler watch --batch-state -       # stay, and tell what changes",
 	NULL,
 };
 

@@ -6,7 +6,7 @@
 
 static const char *const examples[] = {
 	"reconciler policy",
-	"reconciler policy | awk -F'\\t' '$3 == \"KILL\"'",
+	"reconciler policy | grep KILL",
 	"reconciler policy --format ndjson",
 	NULL,
 };

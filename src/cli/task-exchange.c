@@ -11,7 +11,6 @@
 
 static const struct option_spec options[] = {
 	{.name = "ignore-unknown", .help = "skip keys that are not known instead of refusing them"},
-	{.name = "dry-run", .help = "check everything, write nothing"},
 	{0},
 };
 
@@ -66,22 +65,17 @@ static int import(struct importing *importing, const char *path, uint64_t *ret_t
 	return r < 0 ? rec_fail_context(error, r, "%s", input_name(path)) : r;
 }
 
-static void tell_imported(struct cli *cli, uint64_t tasks, bool dry_run)
+static void tell_imported(struct cli *cli, uint64_t tasks)
 {
 	if (cli->format == FORMAT_TABLE)
-		output_printf(&cli->out, "%" PRIu64 " %s %s\n", tasks, tasks == 1 ? "task" : "tasks",
-			      dry_run ? "would be imported" : "imported");
+		output_printf(&cli->out, "%" PRIu64 " %s imported\n", tasks, tasks == 1 ? "task" : "tasks");
 	else
-		output_printf(&cli->out, "{\"imported\":%" PRIu64 ",\"dry_run\":%s}\n", tasks,
-			      dry_run ? "true" : "false");
+		output_printf(&cli->out, "{\"imported\":%" PRIu64 "}\n", tasks);
 }
 
 static int import_run(struct cli *cli, const struct arguments *arguments)
 {
-	struct rec_import_options wanted = {
-		.ignore_unknown = option_given(arguments, "ignore-unknown"),
-		.dry_run = option_given(arguments, "dry-run"),
-	};
+	struct rec_import_options wanted = {.ignore_unknown = option_given(arguments, "ignore-unknown")};
 	struct importing importing = {.telling = cli->verbosity >= 0 && isatty(STDERR_FILENO)};
 	struct rec_error error;
 	uint64_t tasks = 0;
@@ -96,7 +90,7 @@ static int import_run(struct cli *cli, const struct arguments *arguments)
 	progress_end(&importing);
 	if (r < 0)
 		return cli_error(&error);
-	tell_imported(cli, tasks, wanted.dry_run);
+	tell_imported(cli, tasks);
 	return STATUS_OK;
 }
 

@@ -58,13 +58,7 @@ class Import(Exchange):
 
     def test_formats(self):
         self.assertEqual(self.reconciler("task", "import", "-", "--json", stdin="[]").json,
-                         {"imported": 0, "dry_run": False})
-
-    def test_dry_run_writes_nothing(self):
-        shown = self.reconciler("task", "import", "-", "--dry-run", stdin='{"title":"One"}')
-        self.assertEqual(shown.out, "1 task would be imported\n")
-        self.assertEqual(self.export().out, "")
-        self.assert_refused("task", "import", "-", "--dry-run", stdin='{"title":7}')
+                         {"imported": 0})
 
     def test_unknown_keys(self):
         self.bad('{"title":"x","colour":"red"}', "colour", "line 1")
