@@ -10,7 +10,7 @@ static int ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-int rec_machine_depends(struct rec_machine *m, uint32_t task, const uint32_t *on, size_t count, bool missing)
+int rec_machine_depends(struct rec_machine *m, uint32_t task, const uint32_t *on, size_t count, bool unreadable)
 {
 	struct dependencies *d = &m->dependencies;
 	if (count > UINT32_MAX - d->count)
@@ -31,7 +31,7 @@ int rec_machine_depends(struct rec_machine *m, uint32_t task, const uint32_t *on
 			own[kept++] = own[i];
 	t->deps_first = (uint32_t)d->count;
 	t->deps_count = (uint32_t)kept;
-	task_set(t, TASK_MISSING, missing);
+	task_set(t, TASK_UNREADABLE, unreadable);
 	task_set(t, TASK_RELINK, true);
 	d->count += kept;
 	return 0;

@@ -40,6 +40,16 @@ void rec_machine_stand(struct rec_machine *m, struct rec_now now, struct task *t
 	}
 }
 
+static bool misses_a_dependency(const struct rec_machine *m, const struct task *t)
+{
+	for (uint32_t i = 0; i < t->deps_count; i++) {
+		const struct task *on = &m->tasks[m->dependencies.items[t->deps_first + i]];
+		if (task_has(on, TASK_ABSENT) && !task_has(on, TASK_MEMBER))
+			return true;
+	}
+	return task_has(t, TASK_UNREADABLE);
+}
+
 static enum rec_hold hold_of_ready(const struct rec_machine *m, const struct task *t, const struct rec_seen *seen)
 {
 	bool stuck = t->phase == REC_PHASE_HELD && t->hold == REC_HOLD_DEPENDENCY && t->unmet;
@@ -47,7 +57,7 @@ static enum rec_hold hold_of_ready(const struct rec_machine *m, const struct tas
 		return REC_HOLD_COMPOSITE;
 	if (task_has(t, TASK_RING))
 		return REC_HOLD_RING;
-	if (task_has(t, TASK_MISSING))
+	if (misses_a_dependency(m, t))
 		return REC_HOLD_MISSING;
 	if (seen->blockers_open && !m->options.ignore_blockers)
 		return REC_HOLD_OPEN_BLOCKERS;

@@ -263,8 +263,10 @@ int rec_machine_failed(struct rec_machine *m, struct rec_now now)
 		r = rec_machine_room_for(m, (enum rec_effect_kind)kind, handed->count);
 		if (r)
 			return r;
-		for (size_t i = 0; i < handed->count; i++)
-			collected->items[collected->count++] = handed->items[i];
+		for (size_t i = 0; i < handed->count; i++) {
+			collected->items[collected->count] = handed->items[i];
+			collected->items[collected->count++].tried = true;
+		}
 		m->current.count += handed->count;
 		handed->count = 0;
 	}

@@ -28,16 +28,17 @@
 #define STUCK_AT_ONCE 4096                   /* holds of stuck tasks in one plan */
 
 enum task_flags {
-	TASK_MEMBER = 1,     /* of the batch */
-	TASK_UNSEEN = 2,     /* WAITING to be looked at */
-	TASK_ELSEWHERE = 4,  /* somebody else's claim is on it */
-	TASK_REQUEUEING = 8, /* a REQUEUE that writes is under way */
-	TASK_RING = 16,      /* member of a ring */
-	TASK_MISSING = 32,   /* depends on what does not exist */
-	TASK_OWN = 64,       /* FINISHED by our own attempt */
-	TASK_NEW = 128,      /* never looked at */
-	TASK_UNLINKED = 512, /* due_us is by the wall clock still */
-	TASK_RELINK = 256,   /* its dependencies were replaced since the last link */
+	TASK_MEMBER = 1,      /* of the batch */
+	TASK_UNSEEN = 2,      /* WAITING to be looked at */
+	TASK_ELSEWHERE = 4,   /* somebody else's claim is on it */
+	TASK_REQUEUEING = 8,  /* a REQUEUE that writes is under way */
+	TASK_RING = 16,       /* member of a ring */
+	TASK_UNREADABLE = 32, /* what it depends on cannot be known */
+	TASK_OWN = 64,        /* FINISHED by our own attempt */
+	TASK_NEW = 128,       /* never looked at */
+	TASK_UNLINKED = 512,  /* due_us is by the wall clock still */
+	TASK_ABSENT = 1024,   /* does not exist, as last seen */
+	TASK_RELINK = 256,    /* its dependencies were replaced since the last link */
 };
 
 struct task {

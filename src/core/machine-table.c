@@ -197,7 +197,7 @@ bool rec_machine_is_met(const struct task *t)
 }
 
 struct standing {
-	bool member, able, elsewhere, met, stuck;
+	bool member, able, elsewhere, stuck;
 	enum rec_phase phase;
 	uint64_t *outcome; /* done, failed, skipped; NULL */
 };
@@ -231,7 +231,6 @@ static struct standing standing_of(struct rec_machine *m, const struct task *t)
 		.member = task_has(t, TASK_MEMBER),
 		.able = is_able(t),
 		.elsewhere = waits_elsewhere(t),
-		.met = rec_machine_is_met(t),
 		.stuck = t->phase == REC_PHASE_HELD && t->hold == REC_HOLD_DEPENDENCY,
 		.phase = (enum rec_phase)t->phase,
 	};
@@ -270,6 +269,7 @@ const char *rec_machine_booking_audit(const struct rec_machine *m)
 static void see(struct rec_machine *m, struct task *t, const struct rec_seen *seen)
 {
 	t->stored = seen->status;
+	task_set(t, TASK_ABSENT, seen->status == REC_STATUS_ABSENT);
 	task_set(t, TASK_ELSEWHERE, seen->claimed && t->attempt_index == NONE);
 	if (seen->status == REC_STATUS_ABSENT || t->priority == seen->priority)
 		return;
@@ -278,7 +278,7 @@ static void see(struct rec_machine *m, struct task *t, const struct rec_seen *se
 		rec_queue_moved(&m->ready, t->place);
 }
 
-static int apply(struct rec_machine *m, struct rec_now now, const struct rec_machine_event *e, bool *ret_met_changed)
+static int apply(struct rec_machine *m, struct rec_now now, const struct rec_machine_event *e)
 {
 	struct task *t = &m->tasks[e->task];
 	handler *act = table[t->phase][e->kind];
@@ -297,7 +297,6 @@ static int apply(struct rec_machine *m, struct rec_now now, const struct rec_mac
 	struct standing after = standing_of(m, t);
 	book(m, &before, false);
 	book(m, &after, true);
-	*ret_met_changed = before.met != after.met;
 	return 0;
 }
 
@@ -307,22 +306,55 @@ static const uint32_t *dependents_of(const struct rec_machine *m, uint32_t task,
 	return m->graph && task < m->graph_count ? rec_graph_dependents(m->graph, task, ret_count) : NULL;
 }
 
+/* What those who depend on a task care about. */
+struct effect_on_others {
+	bool met;
+	bool absent; /* holds them, if it is not in the batch */
+};
+
+static struct effect_on_others effect_of(const struct task *t)
+{
+	return (struct effect_on_others){
+		.met = rec_machine_is_met(t),
+		.absent = task_has(t, TASK_ABSENT) && !task_has(t, TASK_MEMBER),
+	};
+}
+
+/* Room for the handler's own effects, and for those of dependents that may be told. */
+static int room_for_others(struct rec_machine *m, const struct task *t, const struct rec_machine_event *e,
+			   uint32_t count)
+{
+	int r = rec_machine_room(m, 2);
+	if (!r && m->stuck) /* whoever was held because of this task may be released */
+		r = rec_machine_room_for(m, REC_EFFECT_RECORD, (size_t)count + 2);
+	if (!r && is_verdict(e->kind) && !task_has(t, TASK_MEMBER))
+		r = rec_machine_room_for(m, REC_EFFECT_LOOK, (size_t)count + 2);
+	return r;
+}
+
+static void tell_other(struct rec_machine *m, struct rec_now now, enum rec_happening kind, uint32_t task)
+{
+	int r = apply(m, now, &(struct rec_machine_event){.kind = kind, .task = task});
+	assert(r == 0);
+	(void)r;
+}
+
 int rec_machine_dispatch(struct rec_machine *m, struct rec_now now, const struct rec_machine_event *e)
 {
 	uint32_t count;
 	const uint32_t *dependents = dependents_of(m, e->task, &count);
-	int r = rec_machine_room(m, 2);
-	if (!r && m->stuck) /* whoever was held because of this task may be released */
-		r = rec_machine_room_for(m, REC_EFFECT_RECORD, count + 2);
-	bool met_changed = false, ignored;
-	if (!r)
-		r = apply(m, now, e, &met_changed);
-	if (r || !met_changed)
+	const struct task *t = &m->tasks[e->task];
+	struct effect_on_others before = effect_of(t), after;
+	int r = room_for_others(m, t, e, count);
+	r = r ? r : apply(m, now, e);
+	if (r)
 		return r;
-	enum rec_happening kind = rec_machine_is_met(&m->tasks[e->task]) ? REC_ON_MET : REC_ON_UNMET;
+	after = effect_of(t);
 	for (uint32_t i = 0; i < count; i++) {
-		r = apply(m, now, &(struct rec_machine_event){.kind = kind, .task = dependents[i]}, &ignored);
-		assert(r == 0);
+		if (before.met != after.met)
+			tell_other(m, now, after.met ? REC_ON_MET : REC_ON_UNMET, dependents[i]);
+		if (before.absent != after.absent)
+			tell_other(m, now, REC_ON_LINKED, dependents[i]);
 	}
 	return 0;
 }

@@ -164,7 +164,8 @@ struct rec_now {
 
 /* What a look at the store saw of a task. */
 struct rec_seen {
-	uint8_t status; /* enum rec_status; ABSENT: no such task; UNRECOGNISED */
+	uint8_t status;   /* enum rec_status; ABSENT: no such task; UNRECOGNISED */
+	uint8_t believed; /* enum rec_status: what the machine believed when the verdict was made */
 	bool claimed, is_leaf;
 	int32_t priority;
 	uint32_t blockers_total, blockers_open, blockers_new;
@@ -226,9 +227,10 @@ struct rec_machine_task {
 /* Adds a task; it waits to be looked at. 0 with *ret_index (numbered from 0 in order); REC_EXISTS with the index of the
  * one that is there (one only watched becomes a member if asked). 0, REC_EXISTS, REC_E_NOMEM, REC_E_LIMIT. */
 int rec_machine_add(struct rec_machine *m, const struct rec_machine_task *task, uint32_t *ret_index);
-/* Replaces what a task depends on; duplicates are harmless. missing: it also depends on something that does not
- * exist. Takes effect with rec_machine_link. 0, REC_E_NOMEM. */
-int rec_machine_depends(struct rec_machine *m, uint32_t task, const uint32_t *on, size_t count, bool missing);
+/* Replaces what a task depends on; duplicates are harmless. What it depends on and is not in the batch is added too, to
+ * be watched; one that turns out not to exist holds the task. unreadable: what it depends on cannot be known, which
+ * holds it as well. Takes effect with rec_machine_link. 0, REC_E_NOMEM, REC_E_LIMIT. */
+int rec_machine_depends(struct rec_machine *m, uint32_t task, const uint32_t *on, size_t count, bool unreadable);
 /* After the last of them: finds rings, counts what is unmet, and asks for a look at tasks that were looked at before
  * and whose dependencies changed. O(tasks + dependencies). 0; REC_E_NOMEM: to be called again. */
 int rec_machine_link(struct rec_machine *m, struct rec_now now);
@@ -307,6 +309,7 @@ struct rec_effect {
 	bool has_verdict;
 	bool has_exit, signalled; /* FINISH: how it ended is known; we had signalled */
 	bool own;                 /* FINISH: a success afterwards is the attempt's own */
+	bool tried;               /* it was in a group that failed, which may have committed all the same */
 	uint8_t cause;            /* FINISH: enum rec_why of the stop that was under way, or REC_WHY_COUNT */
 	uint32_t task, slot, attempt;
 	int64_t claim_id;
@@ -383,7 +386,8 @@ uint32_t rec_machine_attempts(const struct rec_machine *m);
 /* Does something wait for a claim of somebody else to end? */
 bool rec_machine_waits_elsewhere(const struct rec_machine *m);
 
-/* Counts everything again and compares with what is kept: NULL, or what is wrong. For tests. O(tasks + dependencies). */
+/* Counts everything again and compares with what is kept: NULL, or what is wrong. For tests. O(tasks + dependencies).
+ */
 const char *rec_machine_audit(const struct rec_machine *m);
 
 #endif

@@ -133,18 +133,41 @@ static void test_dependency__missing_holds_and_once_it_exists_releases(void **st
 	struct rec_machine_options options = bench_options();
 	bench_open(&b, &options, 2);
 	uint32_t task = bench_add(&b, "a"), other;
-	assert_int_equal(rec_machine_depends(b.m, task, NULL, 0, true), 0);
-	bench_link(&b);
-	bench_status(&b, task, REC_READY);
-	assert_string_equal(bench_plan(&b), "hold a (a dependency does not exist): changed outside\n");
 	struct rec_machine_task watched = {.id = rec_slice_of("b")};
 	assert_int_equal(rec_machine_add(b.m, &watched, &other), 0);
 	depends(&b, task, other);
 	bench_link(&b);
+	bench_status(&b, task, REC_READY);
+	bench_see(&b, other, (struct rec_seen){.status = REC_STATUS_ABSENT});
+	assert_non_null(strstr(bench_plan(&b), "look a: its dependencies changed\n"));
+	bench_status(&b, task, REC_READY);
+	assert_string_equal(bench_plan(&b), "hold a (a dependency does not exist): changed outside\n");
+	bench_see(&b, other, (struct rec_seen){.status = REC_STATUS_ABSENT});
+	assert_string_equal(bench_plan(&b), "");
+	bench_status(&b, other, REC_READY);
 	assert_string_equal(bench_plan(&b), "look a: its dependencies changed\n");
 	bench_status(&b, task, REC_READY);
 	assert_phase(&b, task, WAITING);
 	bench_status(&b, other, REC_MERGED);
+	assert_phase(&b, task, QUEUED);
+	bench_close(&b);
+}
+
+static void test_dependency__that_cannot_be_read_holds(void **state)
+{
+	(void)state;
+	struct bench b;
+	struct rec_machine_options options = bench_options();
+	bench_open(&b, &options, 2);
+	uint32_t task = bench_add(&b, "a");
+	assert_int_equal(rec_machine_depends(b.m, task, NULL, 0, true), 0);
+	bench_link(&b);
+	bench_status(&b, task, REC_READY);
+	assert_string_equal(bench_plan(&b), "hold a (a dependency does not exist): changed outside\n");
+	assert_int_equal(rec_machine_depends(b.m, task, NULL, 0, false), 0);
+	bench_link(&b);
+	assert_string_equal(bench_plan(&b), "look a: its dependencies changed\n");
+	bench_status(&b, task, REC_READY);
 	assert_phase(&b, task, QUEUED);
 	bench_close(&b);
 }
@@ -399,6 +422,7 @@ int main(void)
 		cmocka_unit_test(test_dependency__reopened_sends_the_queued_back_to_wait),
 		cmocka_unit_test(test_dependency__ring_is_told_once_with_its_members_and_the_rest_goes_on),
 		cmocka_unit_test(test_dependency__missing_holds_and_once_it_exists_releases),
+		cmocka_unit_test(test_dependency__that_cannot_be_read_holds),
 		cmocka_unit_test(test_dependency__held_because_of_one_is_released_when_it_is_met_after_all),
 		cmocka_unit_test(test_dependency__a_requeued_task_still_waits_for_it),
 		cmocka_unit_test(test_hold__each_reason_is_said_once_and_nothing_starts),
