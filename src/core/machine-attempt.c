@@ -71,6 +71,7 @@ void rec_machine_on_claim_failed(struct rec_machine *m, struct rec_now now, stru
 	pause_claims(m, now);
 }
 
+/* Whether it runs is for its slot to say. */
 void rec_machine_on_adopted(struct rec_machine *m, struct rec_now now, struct task *t,
 			    const struct rec_machine_event *e)
 {
@@ -81,9 +82,9 @@ void rec_machine_on_adopted(struct rec_machine *m, struct rec_now now, struct ta
 	t->attempt = e->attempt;
 	struct attempt *a = rec_machine_attempt_new(m, t, e->slot);
 	a->claim_id = e->claim_id;
-	a->since_us = a->sign_us = a->asked_us = now.monotonic_us;
-	rec_machine_move(m, t, REC_PHASE_RUNNING);
-	rec_machine_arm(m, a);
+	a->since_us = now.monotonic_us;
+	a->recalled = true; /* nothing is ahead in a slot that is given no more */
+	rec_machine_move(m, t, REC_PHASE_CLAIMING);
 	rec_machine_emit(m, REC_EFFECT_LOOK, REC_WHY_FIRST_LOOK, t);
 }
 
@@ -111,7 +112,7 @@ static void try_later(struct rec_machine *m, struct rec_now now, struct ending *
 
 static void end_failed(struct rec_machine *m, struct rec_now now, struct ending *end, enum rec_why last)
 {
-	bool again = end->failures < m->options.retries;
+	bool again = end->member && end->failures < m->options.retries; /* how often others retry is not ours to say */
 	end->to = REC_FAILED;
 	end->why = (uint8_t)(again && last == REC_WHY_FAILED ? REC_WHY_RETRY : last);
 	if (!again)
@@ -124,13 +125,9 @@ static void end_failed(struct rec_machine *m, struct rec_now now, struct ending 
 static void end_by_code(struct rec_machine *m, struct rec_now now, struct ending *end, const struct rec_exit *e)
 {
 	if (!e->by_signal && e->code == 0) {
-		*end = (struct ending){.to = REC_DONE,
-				       .why = REC_WHY_SUCCESS,
-				       .by_itself = true,
-				       .own = true,
-				       .failures = end->failures,
-				       .again = end->again,
-				       .lost = end->lost};
+		end->to = REC_DONE;
+		end->why = REC_WHY_SUCCESS;
+		end->own = true;
 	} else if (!e->by_signal && e->code == 75 && end->again < AGAIN_MAX) {
 		end->again++;
 		end->why = REC_WHY_AGAIN;
@@ -158,21 +155,28 @@ static void end_signalled(struct rec_machine *m, struct rec_now now, const struc
 		end_failed(m, now, end, (enum rec_why)a->cause);
 	} else {
 		end->to = REC_READY;
-		end->why = a->cause;
+		end->why = a->cause == REC_WHY_COUNT ? REC_WHY_STOPPED : a->cause; /* by a conductor that is dead */
 	}
 }
 
+/* Whatever was decided meanwhile: a stop that came too late stopped nothing. */
 static bool ended_by_itself(const struct rec_machine *m, const struct attempt *a)
 {
-	if (rec_planted(m->options.planted, REC_PLANTED_LATE_EXIT))
-		return a->stage == STAGE_GOING;
-	return a->stage == STAGE_GOING || a->stage == STAGE_SETTLING;
+	if (rec_planted(m->options.planted, REC_PLANTED_LATE_EXIT) && a->stage != STAGE_GOING)
+		return false;
+	return a->has_exit && !a->exit.signalled;
 }
 
 static void decide_ending(struct rec_machine *m, struct rec_now now, const struct task *t, struct attempt *a)
 {
-	bool by_itself = a->has_exit && ended_by_itself(m, a);
-	struct ending end = {.by_itself = by_itself, .failures = t->failures, .again = t->again, .lost = t->lost};
+	bool by_itself = ended_by_itself(m, a);
+	struct ending end = {
+		.member = task_has(t, TASK_MEMBER),
+		.by_itself = by_itself,
+		.failures = t->failures,
+		.again = t->again,
+		.lost = t->lost,
+	};
 	if (by_itself)
 		end_by_code(m, now, &end, &a->exit);
 	else if (a->has_exit || a->cause == REC_WHY_OPERATOR)
@@ -190,7 +194,7 @@ static void emit_finish(struct rec_machine *m, const struct attempt *a)
 	effect->own = end->own;
 	effect->retry_failed = end->retry_failed;
 	effect->blocker_counts = end->by_itself;
-	effect->signalled = !end->by_itself && a->has_exit;
+	effect->signalled = a->has_exit && !end->by_itself;
 	effect->has_exit = a->has_exit;
 	effect->exit = a->exit;
 	effect->cause = a->cause;

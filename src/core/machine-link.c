@@ -44,6 +44,16 @@ const uint32_t *rec_machine_dependencies(const struct rec_machine *m, uint32_t t
 	return m->dependencies.items ? m->dependencies.items + t->deps_first : NULL;
 }
 
+bool rec_machine_linked(const struct rec_machine *m, uint32_t task)
+{
+	return !task_has(&m->tasks[task], TASK_RELINK);
+}
+
+bool rec_machine_unreadable(const struct rec_machine *m, uint32_t task)
+{
+	return task_has(&m->tasks[task], TASK_UNREADABLE);
+}
+
 uint32_t rec_machine_unmet(const struct rec_machine *m, uint32_t task)
 {
 	uint32_t count;
@@ -154,7 +164,7 @@ static void due_by_our_clock(struct rec_machine *m, struct rec_now now, struct t
 		rest_us = REC_RETRY_CAP_US;
 	t->due_us = rest_us ? now.monotonic_us + rest_us : 0;
 	task_set(t, TASK_UNLINKED, false);
-	if (t->due_us)
+	if (t->due_us && t->phase == REC_PHASE_WAITING)
 		rec_queue_add(&m->timed, task_index(m, t));
 }
 

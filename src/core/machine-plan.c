@@ -160,8 +160,8 @@ static bool has_ended(const struct rec_machine *m)
 		return m->live_members == 0;
 	if (m->failure_stop)
 		return m->live == 0;
-	if (m->options.wait && m->phases[REC_PHASE_FINISHED] < rec_machine_members(m))
-		return false;
+	if (m->options.wait && m->phases[REC_PHASE_FINISHED] + m->deleted < rec_machine_members(m))
+		return false; /* a deleted task will never be terminal: nobody waits for it */
 	return m->able == 0;
 }
 
@@ -275,6 +275,11 @@ int rec_machine_failed(struct rec_machine *m, struct rec_now now)
 		m->store_pause_us = STORE_PAUSE_MAX_US;
 	m->store_resume_us = now.monotonic_us + m->store_pause_us;
 	return 0;
+}
+
+int64_t rec_machine_store_resume_us(const struct rec_machine *m)
+{
+	return m->store_resume_us;
 }
 
 /* ---- Showing it ---- */

@@ -64,7 +64,7 @@ enum stage { STAGE_GOING, STAGE_SETTLING, STAGE_TERMINATING, STAGE_KILLING, STAG
 /* What is decided when an attempt ended; acts when it is recorded. */
 struct ending {
 	uint8_t to, why;
-	bool by_itself, own, retry_failed;
+	bool member, by_itself, own, retry_failed;
 	uint8_t again, lost;
 	uint16_t failures;
 	int64_t due_us, not_before_us; /* the same moment by both hands of the clock; 0: at once */
@@ -132,6 +132,7 @@ struct rec_machine {
 	uint64_t able;                    /* tasks that may still come to run or run */
 	uint64_t elsewhere;               /* tasks that wait for somebody else's claim */
 	uint64_t stuck;                   /* tasks held because of a dependency */
+	uint64_t deleted;                 /* members held because they are no more */
 	uint64_t phases[REC_PHASE_COUNT]; /* members by phase */
 	uint64_t done, failed, skipped;   /* FINISHED members */
 	struct rec_reconciled reconciled;
@@ -169,6 +170,8 @@ static inline void task_set(struct task *t, enum task_flags flag, bool on)
 int rec_machine_dispatch(struct rec_machine *m, struct rec_now now, const struct rec_machine_event *e);
 void rec_machine_move(struct rec_machine *m, struct task *t, enum rec_phase phase);
 bool rec_machine_is_met(const struct task *t);
+/* A watched task joins the batch: counted from now on, and looked at with other eyes. */
+void rec_machine_join(struct rec_machine *m, struct task *t);
 /* NULL, or what is wrong with the counts of who may come to run. */
 const char *rec_machine_booking_audit(const struct rec_machine *m);
 

@@ -158,13 +158,13 @@ static handler *const table[REC_PHASE_COUNT][REC_HAPPENING_COUNT] =
 
 #define BIT(phase) (1u << REC_PHASE_##phase)
 static const uint8_t legal[REC_PHASE_COUNT] = {
-	[REC_PHASE_WAITING] = BIT(QUEUED) | BIT(HELD) | BIT(FINISHED) | BIT(RUNNING),
-	[REC_PHASE_QUEUED] = BIT(WAITING) | BIT(CLAIMING) | BIT(HELD) | BIT(FINISHED) | BIT(RUNNING),
+	[REC_PHASE_WAITING] = BIT(QUEUED) | BIT(CLAIMING) | BIT(HELD) | BIT(FINISHED),
+	[REC_PHASE_QUEUED] = BIT(WAITING) | BIT(CLAIMING) | BIT(HELD) | BIT(FINISHED),
 	[REC_PHASE_CLAIMING] = BIT(WAITING) | BIT(QUEUED) | BIT(RUNNING) | BIT(STOPPING),
 	[REC_PHASE_RUNNING] = BIT(STOPPING),
 	[REC_PHASE_STOPPING] = BIT(RUNNING) | BIT(WAITING) | BIT(HELD) | BIT(FINISHED),
-	[REC_PHASE_HELD] = BIT(WAITING) | BIT(QUEUED) | BIT(FINISHED) | BIT(RUNNING),
-	[REC_PHASE_FINISHED] = BIT(WAITING) | BIT(QUEUED) | BIT(HELD) | BIT(RUNNING),
+	[REC_PHASE_HELD] = BIT(WAITING) | BIT(QUEUED) | BIT(CLAIMING) | BIT(FINISHED),
+	[REC_PHASE_FINISHED] = BIT(WAITING) | BIT(QUEUED) | BIT(CLAIMING) | BIT(HELD),
 };
 
 void rec_machine_move(struct rec_machine *m, struct task *t, enum rec_phase phase)
@@ -197,7 +197,7 @@ bool rec_machine_is_met(const struct task *t)
 }
 
 struct standing {
-	bool member, able, elsewhere, stuck;
+	bool member, able, elsewhere, stuck, deleted;
 	enum rec_phase phase;
 	uint64_t *outcome; /* done, failed, skipped; NULL */
 };
@@ -214,7 +214,7 @@ static bool is_able(const struct task *t)
 	if (t->attempt_index != NONE || waits_elsewhere(t))
 		return true;
 	if (!task_has(t, TASK_MEMBER))
-		return false;
+		return task_has(t, TASK_NEW); /* what it is will be known soon */
 	switch (t->phase) {
 	case REC_PHASE_WAITING:
 		return task_has(t, TASK_UNSEEN) || (t->due_us && t->unmet == 0);
@@ -232,6 +232,7 @@ static struct standing standing_of(struct rec_machine *m, const struct task *t)
 		.able = is_able(t),
 		.elsewhere = waits_elsewhere(t),
 		.stuck = t->phase == REC_PHASE_HELD && t->hold == REC_HOLD_DEPENDENCY,
+		.deleted = t->phase == REC_PHASE_HELD && t->hold == REC_HOLD_DELETED,
 		.phase = (enum rec_phase)t->phase,
 	};
 	if (s.member && s.phase == REC_PHASE_FINISHED)
@@ -245,24 +246,43 @@ static void book(struct rec_machine *m, const struct standing *s, bool add)
 	m->able += s->able ? one : 0;
 	m->elsewhere += s->elsewhere ? one : 0;
 	m->stuck += s->stuck ? one : 0;
+	m->deleted += s->deleted ? one : 0;
 	if (s->member)
 		m->phases[s->phase] += one;
 	if (s->outcome)
 		*s->outcome += one;
 }
 
+void rec_machine_join(struct rec_machine *m, struct task *t)
+{
+	if (task_has(t, TASK_MEMBER))
+		return;
+	bool live = t->attempt_index != NONE;
+	struct standing before = standing_of(m, t);
+	task_set(t, TASK_MEMBER, true);
+	task_set(t, TASK_NEW, true);
+	task_set(t, TASK_UNSEEN, !live);
+	struct standing after = standing_of(m, t);
+	book(m, &before, false);
+	book(m, &after, true);
+	m->live_members += live;
+}
+
 const char *rec_machine_booking_audit(const struct rec_machine *m)
 {
-	uint64_t able = 0, elsewhere = 0, stuck = 0;
+	uint64_t able = 0, elsewhere = 0, stuck = 0, deleted = 0;
 	for (size_t i = 0; i < m->count; i++) {
 		const struct task *t = &m->tasks[i];
 		able += is_able(t);
 		elsewhere += waits_elsewhere(t);
 		stuck += t->phase == REC_PHASE_HELD && t->hold == REC_HOLD_DEPENDENCY;
+		deleted += t->phase == REC_PHASE_HELD && t->hold == REC_HOLD_DELETED;
 	}
 	if (able != m->able)
 		return "those that may come to run are counted wrongly";
-	return elsewhere == m->elsewhere && stuck == m->stuck ? NULL : "those that wait are counted wrongly";
+	return elsewhere == m->elsewhere && stuck == m->stuck && deleted == m->deleted
+		       ? NULL
+		       : "those that wait are counted wrongly";
 }
 
 /* What a look saw, whatever it means. */
@@ -270,6 +290,8 @@ static void see(struct rec_machine *m, struct task *t, const struct rec_seen *se
 {
 	t->stored = seen->status;
 	task_set(t, TASK_ABSENT, seen->status == REC_STATUS_ABSENT);
+	if (!task_has(t, TASK_MEMBER))
+		task_set(t, TASK_NEW, false);
 	task_set(t, TASK_ELSEWHERE, seen->claimed && t->attempt_index == NONE);
 	if (seen->status == REC_STATUS_ABSENT || t->priority == seen->priority)
 		return;

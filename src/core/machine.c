@@ -134,27 +134,12 @@ static int task_reserve(struct rec_machine *m)
 	return r ? r : rec_queue_reserve(&m->timed, m->count + 1);
 }
 
-/* A watched task joins the batch: counted from now on, and looked at with other eyes. */
-static void task_join(struct rec_machine *m, uint32_t index)
-{
-	struct task *t = &m->tasks[index];
-	if (task_has(t, TASK_MEMBER))
-		return;
-	bool live = t->attempt_index != NONE, elsewhere = task_has(t, TASK_ELSEWHERE);
-	task_set(t, TASK_MEMBER, true);
-	task_set(t, TASK_NEW, true);
-	task_set(t, TASK_UNSEEN, !live);
-	m->live_members += live;
-	m->able += !live && !elsewhere;
-	m->phases[t->phase]++;
-}
-
 int rec_machine_add(struct rec_machine *m, const struct rec_machine_task *task, uint32_t *ret_index)
 {
 	uint32_t found = rec_machine_find(m, task->id);
 	if (found != NONE) {
 		if (task->member)
-			task_join(m, found);
+			rec_machine_join(m, &m->tasks[found]);
 		*ret_index = found;
 		return REC_EXISTS;
 	}
@@ -179,14 +164,23 @@ int rec_machine_add(struct rec_machine *m, const struct rec_machine_task *task, 
 		.lost = task->lost,
 		.phase = REC_PHASE_WAITING,
 		.stored = REC_STATUS_ABSENT,
-		.flags = (uint16_t)(TASK_RELINK | TASK_UNLINKED |
-				    (task->member ? TASK_MEMBER | TASK_UNSEEN | TASK_NEW : 0)),
+		.flags = (uint16_t)(TASK_RELINK | TASK_UNLINKED | TASK_NEW |
+				    (task->member ? TASK_MEMBER | TASK_UNSEEN : 0)),
 	};
 	m->count++;
-	m->able += task->member;
+	m->able++;
 	m->phases[REC_PHASE_WAITING] += task->member;
 	*ret_index = index;
 	return 0;
+}
+
+void rec_machine_describe(struct rec_machine *m, uint32_t index, int32_t priority, int64_t created_us)
+{
+	struct task *t = &m->tasks[index];
+	t->priority = priority;
+	t->created_us = created_us;
+	if (t->phase == REC_PHASE_QUEUED)
+		rec_queue_moved(&m->ready, t->place);
 }
 
 /* ---- Questions ---- */

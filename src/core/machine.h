@@ -133,6 +133,7 @@ const char *rec_hold_text(enum rec_hold hold);
 	X(TIMED_OUT, "timed out")                                                                                      \
 	X(STALLED, "no sign of life")                                                                                  \
 	X(OPERATOR, "stopped by the operator")                                                                         \
+	X(STOPPED, "stopped before")                                                                                   \
 	X(GRACE_OVER, "SIGTERM was not heeded")                                                                        \
 	X(SUCCESS, "exit 0")                                                                                           \
 	X(AGAIN, "exit 75: again later")                                                                               \
@@ -175,6 +176,7 @@ struct rec_seen {
 struct rec_exit {
 	int32_t code; /* exit code, or signal number */
 	bool by_signal;
+	bool signalled; /* a stop reached it before it ended; else it ended by itself, whatever was decided meanwhile */
 	uint32_t survivors;
 };
 
@@ -227,6 +229,8 @@ struct rec_machine_task {
 /* Adds a task; it waits to be looked at. 0 with *ret_index (numbered from 0 in order); REC_EXISTS with the index of the
  * one that is there (one only watched becomes a member if asked). 0, REC_EXISTS, REC_E_NOMEM, REC_E_LIMIT. */
 int rec_machine_add(struct rec_machine *m, const struct rec_machine_task *task, uint32_t *ret_index);
+/* Sets what decides its turn. */
+void rec_machine_describe(struct rec_machine *m, uint32_t task, int32_t priority, int64_t created_us);
 /* Replaces what a task depends on; duplicates are harmless. What it depends on and is not in the batch is added too, to
  * be watched; one that turns out not to exist holds the task. unreadable: what it depends on cannot be known, which
  * holds it as well. Takes effect with rec_machine_link. 0, REC_E_NOMEM, REC_E_LIMIT. */
@@ -336,6 +340,8 @@ void rec_machine_stored(struct rec_machine *m);
 /* It did not: claims are as if never planned, the rest is planned again after a pause that doubles up to 30 s. To be
  * told before anything else is handled. 0, REC_E_NOMEM: tell it again. */
 int rec_machine_failed(struct rec_machine *m, struct rec_now now);
+/* Until then nothing is handed out for the store (monotonic); in the past: it is. */
+int64_t rec_machine_store_resume_us(const struct rec_machine *m);
 /* Appends one line for each effect and one for the timer. */
 int rec_plan_write(struct rec_buffer *out, const struct rec_machine *m, const struct rec_plan *plan);
 
@@ -360,6 +366,9 @@ int64_t rec_machine_claim(const struct rec_machine *m, uint32_t task);
 const uint32_t *rec_machine_dependencies(const struct rec_machine *m, uint32_t task, uint32_t *ret_count);
 /* The first dependency that is not met, or NONE. */
 uint32_t rec_machine_unmet(const struct rec_machine *m, uint32_t task);
+/* Are its dependencies in force (rec_machine_link since rec_machine_depends)? Can they not be read? */
+bool rec_machine_linked(const struct rec_machine *m, uint32_t task);
+bool rec_machine_unreadable(const struct rec_machine *m, uint32_t task);
 /* The members of the ring that the task is in (0: in none); lives until the next rec_machine_link. */
 const uint32_t *rec_machine_ring(const struct rec_machine *m, uint32_t task, uint32_t *ret_count);
 /* What the batch will durably know of the effect's task once the effect is in the store; status: FINISH: the stored

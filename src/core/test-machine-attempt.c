@@ -95,6 +95,20 @@ static void test_end__set_ready_under_a_living_child_runs_once_more_after_it(voi
 	bench_close(&b);
 }
 
+static void test_end__stopped_by_a_conductor_that_died_since_is_a_stop_and_no_failure(void **state)
+{
+	(void)state;
+	struct bench b;
+	struct rec_machine_options options = bench_options();
+	uint32_t task = bench_running(&b, &options);
+	bench_heed(&b, task, 1);
+	const struct rec_effect *finish = ended(&b);
+	assert_int_equal(finish->status, REC_READY);
+	assert_int_equal(finish->why, REC_WHY_STOPPED);
+	assert_true(finish->signalled);
+	bench_close(&b);
+}
+
 /* ---- Retries ---- */
 
 static void test_retry__comes_back_after_a_doubling_delay_then_failed_is_stored(void **state)
@@ -209,7 +223,9 @@ static void test_again__signal_75_is_not_exit_75(void **state)
 	struct bench b;
 	struct rec_machine_options options = bench_options();
 	uint32_t task = bench_running(&b, &options);
-	bench_signal(&b, task, 75);
+	struct rec_machine_event died = {.kind = REC_ON_ENDED, .task = task, .claim_id = rec_machine_claim(b.m, task)};
+	died.exit = (struct rec_exit){.code = 75, .by_signal = true};
+	assert_int_equal(bench_tell(&b, died), 0);
 	assert_int_equal(ended(&b)->status, REC_FAILED);
 	bench_close(&b);
 }
@@ -328,6 +344,8 @@ static void test_adopt__a_living_child_is_watched_to_its_end_and_the_task_runs_o
 	assert_int_equal(bench_tell(&b, adopted), REC_E_BUG);
 	assert_string_equal(bench_plan(&b), "look T1: not looked at yet\n");
 	bench_status(&b, task, REC_IN_PROGRESS);
+	bench_say(&b, task, REC_ON_STARTED);
+	assert_phase(&b, task, RUNNING);
 	assert_string_equal(bench_plan(&b), "");
 	bench_exit(&b, task, 0);
 	assert_string_equal(bench_plan(&b), "finish T1 slot 5 claim 7 DONE: exit 0\n");
@@ -385,6 +403,45 @@ static void test_adopt__what_belongs_to_another_batch_is_ended_but_not_counted(v
 	bench_close(&b);
 }
 
+static void test_adopt__its_time_runs_from_its_start(void **state)
+{
+	(void)state;
+	struct bench b;
+	struct rec_machine_options options = bench_options();
+	options.timeout_us = 40 * SECOND;
+	bench_open(&b, &options, 1);
+	uint32_t task = bench_add(&b, "T");
+	bench_link(&b);
+	struct rec_machine_event adopted = {.kind = REC_ON_ADOPTED, .task = task, .claim_id = 7, .attempt = 1};
+	assert_int_equal(bench_tell(&b, adopted), 0);
+	bench_status(&b, task, REC_IN_PROGRESS);
+	bench_pass(&b, 30 * SECOND);
+	bench_say(&b, task, REC_ON_STARTED);
+	bench_plan(&b);
+	assert_int_equal(b.plan->timer_us, b.now.monotonic_us + 40 * SECOND);
+	bench_close(&b);
+}
+
+static void test_adopt__before_the_first_link_it_need_not_wait_for_its_time(void **state)
+{
+	(void)state;
+	struct bench b;
+	struct rec_machine_options options = bench_options();
+	bench_open(&b, &options, 1);
+	uint32_t index;
+	struct rec_machine_task task = {
+		.id = rec_slice_of("T"), .member = true, .not_before_us = b.now.wall_us + SECOND};
+	assert_int_equal(rec_machine_add(b.m, &task, &index), 0);
+	struct rec_machine_event adopted = {.kind = REC_ON_ADOPTED, .task = index, .claim_id = 7, .attempt = 1};
+	assert_int_equal(bench_tell(&b, adopted), 0);
+	bench_link(&b);
+	bench_audit(&b);
+	bench_pass(&b, 2 * SECOND);
+	bench_plan(&b);
+	assert_phase(&b, index, CLAIMING);
+	bench_close(&b);
+}
+
 static void test_adopt__without_any_record_it_is_lost(void **state)
 {
 	(void)state;
@@ -412,6 +469,7 @@ int main(void)
 		cmocka_unit_test(test_end__believes_nothing_before_the_store_has_it),
 		cmocka_unit_test(test_end__what_the_store_says_afterwards_is_what_counts),
 		cmocka_unit_test(test_end__set_ready_under_a_living_child_runs_once_more_after_it),
+		cmocka_unit_test(test_end__stopped_by_a_conductor_that_died_since_is_a_stop_and_no_failure),
 		cmocka_unit_test(test_retry__comes_back_after_a_doubling_delay_then_failed_is_stored),
 		cmocka_unit_test(test_retry__held_back_nothing_happens_for_as_long_as_it_lasts),
 		cmocka_unit_test(test_retry__reset_by_somebody_starts_with_a_full_budget_at_once),
@@ -425,6 +483,8 @@ int main(void)
 		cmocka_unit_test(test_adopt__a_living_child_is_watched_to_its_end_and_the_task_runs_once),
 		cmocka_unit_test(test_adopt__counts_against_the_limit_but_its_slot_is_not_used_again),
 		cmocka_unit_test(test_adopt__what_belongs_to_another_batch_is_ended_but_not_counted),
+		cmocka_unit_test(test_adopt__its_time_runs_from_its_start),
+		cmocka_unit_test(test_adopt__before_the_first_link_it_need_not_wait_for_its_time),
 		cmocka_unit_test(test_adopt__without_any_record_it_is_lost),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -142,7 +142,8 @@ static void process_do(struct world *w, const struct rec_effect *e)
 	if (e->kind == REC_EFFECT_RECALL)
 		said.kind = REC_ON_VOID;
 	else if (e->kind == REC_EFFECT_STOP)
-		said.kind = REC_ON_ENDED;
+		said = (struct rec_machine_event){REC_ON_ENDED, .task = e->task, .claim_id = e->claim_id,
+						  .exit.signalled = true};
 	else if (e->kind == REC_EFFECT_START)
 		said.kind = below(w, 4) ? REC_ON_STARTED : REC_ON_VOID;
 	else

@@ -113,7 +113,7 @@ static void test_stop__completed_outside_then_signalled_is_skipped_not_failed(vo
 	uint32_t task = bench_running(&b, &options);
 	bench_status(&b, task, REC_DONE);
 	bench_plan(&b);
-	bench_exit(&b, task, 143);
+	bench_heed(&b, task, 143);
 	const struct rec_effect *finish = ended(&b);
 	assert_true(finish->signalled && !finish->own && !finish->retry_failed);
 	bench_recorded(&b, task, REC_DONE);
@@ -150,7 +150,10 @@ static void test_stop__failed_stands_after_exit_0_and_once_we_have_signalled(voi
 		if (signalled)
 			bench_pass(&b, 10 * SECOND);
 		bench_plan(&b);
-		bench_exit(&b, task, signalled ? 1 : 0);
+		if (signalled)
+			bench_heed(&b, task, 1);
+		else
+			bench_exit(&b, task, 0);
 		assert_false(ended(&b)->retry_failed);
 		bench_recorded(&b, task, REC_FAILED);
 		assert_int_equal(rec_machine_counts(b.m).failed, 1);
@@ -242,6 +245,22 @@ static void test_stop__before_the_child_started_the_claim_is_recalled(void **sta
 	bench_close(&b);
 }
 
+static void test_stop__that_comes_too_late_stopped_nothing(void **state)
+{
+	(void)state;
+	struct bench b;
+	struct rec_machine_options options = bench_options();
+	options.settle_us = 0;
+	uint32_t task = bench_running(&b, &options);
+	bench_status(&b, task, REC_DONE);
+	bench_plan(&b);
+	bench_exit(&b, task, 0); /* it had ended before the signal came */
+	assert_true(ended(&b)->own);
+	bench_recorded(&b, task, REC_DONE);
+	assert_int_equal(rec_machine_counts(b.m).done, 1);
+	bench_close(&b);
+}
+
 /* ---- Time ---- */
 
 static void test_timeout__is_a_failed_attempt_even_if_the_child_then_exits_well(void **state)
@@ -256,7 +275,7 @@ static void test_timeout__is_a_failed_attempt_even_if_the_child_then_exits_well(
 	assert_int_equal((bench_plan(&b), b.plan->count), 0);
 	bench_pass(&b, 1);
 	assert_non_null(strstr(bench_plan(&b), "stop T1 slot 0 claim 100 TERM: timed out\n"));
-	bench_exit(&b, task, 0);
+	bench_heed(&b, task, 0);
 	const struct rec_effect *finish = ended(&b);
 	assert_int_equal(finish->status, REC_READY);
 	assert_int_equal(finish->why, REC_WHY_TIMED_OUT);
@@ -336,7 +355,7 @@ static void test_stall__no_sign_of_life_for_the_whole_time_and_not_before(void *
 	assert_true(b.now.monotonic_us - since_us >= 225 * SECOND);
 	assert_true(b.now.monotonic_us - since_us <= 390 * SECOND);
 	assert_non_null(strstr(bench_plan(&b), "TERM: no sign of life"));
-	bench_exit(&b, task, 0);
+	bench_heed(&b, task, 0);
 	assert_int_equal(ended(&b)->why, REC_WHY_STALLED);
 	bench_close(&b);
 }
@@ -414,6 +433,7 @@ int main(void)
 		cmocka_unit_test(test_stop__deleted_under_it_settles_and_is_held),
 		cmocka_unit_test(test_stop__a_claim_that_is_no_longer_ours_is_stopped_at_once),
 		cmocka_unit_test(test_stop__before_the_child_started_the_claim_is_recalled),
+		cmocka_unit_test(test_stop__that_comes_too_late_stopped_nothing),
 		cmocka_unit_test(test_timeout__is_a_failed_attempt_even_if_the_child_then_exits_well),
 		cmocka_unit_test(test_timeout__not_if_we_did_not_run_ourselves_meanwhile),
 		cmocka_unit_test(test_timeout__the_wall_clock_may_jump_as_it_likes),

@@ -138,10 +138,19 @@ static inline void bench_exit(struct bench *b, uint32_t task, int32_t code)
 	assert_int_equal(bench_tell(b, e), 0);
 }
 
+/* It was signalled, and exits. */
+static inline void bench_heed(struct bench *b, uint32_t task, int32_t code)
+{
+	struct rec_machine_event e = {.kind = REC_ON_ENDED, .task = task, .claim_id = rec_machine_claim(b->m, task)};
+	e.exit = (struct rec_exit){.code = code, .signalled = true};
+	assert_int_equal(bench_tell(b, e), 0);
+}
+
+/* It dies of our signal. */
 static inline void bench_signal(struct bench *b, uint32_t task, int32_t signal)
 {
 	struct rec_machine_event e = {.kind = REC_ON_ENDED, .task = task, .claim_id = rec_machine_claim(b->m, task)};
-	e.exit = (struct rec_exit){.code = signal, .by_signal = true};
+	e.exit = (struct rec_exit){.code = signal, .by_signal = true, .signalled = true};
 	assert_int_equal(bench_tell(b, e), 0);
 }
 
