@@ -64,6 +64,7 @@ static int tell_ended(struct rec_shim_slots *s, const struct slot *slot, const s
 						     .code = end->spawn_errno ? end->spawn_errno
 							     : by_signal      ? WTERMSIG(end->wait_status)
 									      : WEXITSTATUS(end->wait_status),
+						     .signalled = end->signalled != 0,
 						     .survivors = end->survivors,
 						     .took_us = end->ended_us >= end->started_us
 									? end->ended_us - end->started_us
@@ -99,6 +100,7 @@ static int hear(struct rec_shim_slots *s, struct slot *slot, const struct rec_sh
 				 .wait_status = message->number,
 				 .spawn_errno = message->spawn_errno,
 				 .survivors = message->survivors,
+				 .signalled = message->signalled,
 				 .started_us = message->started_us,
 				 .ended_us = message->ended_us};
 	switch (message->type) {

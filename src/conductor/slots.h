@@ -54,6 +54,7 @@ struct rec_slot_event {
 	/* ENDED */
 	bool by_signal;     /* `code` is a signal number, else an exit code */
 	bool not_executed;  /* the command could not be executed: `code` is the errno */
+	bool signalled;     /* a stop reached it before it ended (whoever asked for it) */
 	int32_t code;       /* exit 143 and signal 15 are different things */
 	uint32_t survivors; /* descendants that had to be ended after the child */
 	int64_t took_us;    /* from start to end; -1: not known */

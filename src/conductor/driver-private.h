@@ -1,0 +1,170 @@
+/* driver-private.h - what the files of the driver share. Only driver*.c include it. */
+#ifndef REC_CONDUCTOR_DRIVER_PRIVATE_H
+#define REC_CONDUCTOR_DRIVER_PRIVATE_H
+
+#include "base/idmap.h"
+#include "conductor/driver.h"
+#include "core/planted.h"
+#include "engine/apply.h"
+#include "engine/moves.h"
+
+#define NONE REC_MACHINE_NONE
+#define NEVER INT64_MAX
+#define LOOK_FIELDS (REC_SNAPSHOT_ALL_BLOCKERS | REC_SNAPSHOT_ATTEMPT | REC_SNAPSHOT_PRIORITY)
+#define RESCAN_INTERVAL_US (10 * 60 * INT64_C(1000000))
+#define RECOVER_INTERVAL_US (30 * INT64_C(1000000))
+#define PAUSE_FIRST_US INT64_C(100000)
+#define PAUSE_MAX_US (30 * INT64_C(1000000))
+
+/* A claim that this conductor answers for. */
+struct live {
+	int64_t claim_id;
+	uint32_t task, slot;
+	int64_t claimed_us; /* wall clock: what is a blocker of this attempt's own */
+	int32_t spawn_errno;
+	struct rec_slice batch_id; /* of a dead conductor's batch that is not ours; owned; data == NULL: ours */
+};
+
+/* A claim of a group whose commit failed: it may stand all the same. */
+struct unsure {
+	int64_t claim_id;
+	uint32_t slot, task;
+	bool stands;
+};
+
+/* What happened and the machine was not told yet; in order. */
+struct news {
+	struct rec_machine_event *items;
+	size_t head, count, capacity;
+};
+
+struct rec_driver {
+	const struct rec_allocator *allocator;
+	struct rec_driver_options options;
+	const struct rec_clock *clock;
+	struct rec_store *store;
+	struct rec_machine *m;
+	struct rec_moves moves;
+
+	struct news news;
+	struct live *live;
+	size_t live_count, live_capacity;
+	struct unsure *unsure;
+	size_t unsure_count, unsure_capacity;
+
+	/* looks */
+	struct rec_cursor cursor;
+	bool rescan, apart;
+	unsigned looks_out; /* begun, not ended */
+	uint8_t *owed;      /* by task: enum owed */
+	size_t owed_capacity;
+	uint32_t *owed_list;
+	size_t owed_count, owed_list_capacity;
+	struct rec_arena strangers_arena;
+	struct rec_slice *strangers; /* ids in the feed that are not ours; only with all_ready */
+	size_t stranger_count, stranger_capacity;
+	struct rec_look *unfinished; /* for want of memory */
+	int64_t look_resume_us, look_pause_us;
+	int64_t tick_due_us, rescan_due_us;
+
+	/* recovery */
+	bool recovered;
+	int64_t recover_due_us, recover_pause_us;
+
+	/* the plan that is carried out, and how far */
+	const struct rec_plan *plan;
+	size_t done[REC_EFFECT_STORE];
+
+	/* the group that is being written */
+	struct rec_arena arena;
+	struct rec_machine_event *results; /* told once it is committed */
+	size_t result_count, result_capacity;
+	struct rec_event *told; /* audit events; texts in the arena */
+	size_t told_count, told_capacity;
+	struct live *claimed; /* by this group */
+	size_t claimed_count, claimed_capacity;
+	uint32_t *joined; /* tasks whose first row is to be written */
+	size_t joined_count, joined_capacity;
+
+	struct rec_batch base;         /* what reconciliation did before us, from the batch's row */
+	struct rec_reconciled written; /* since, as the batch's row has it */
+	uint64_t errors, errors_written, bugs;
+	char last_error[256]; /* of a check; to be written to the log */
+	bool drained, forced;
+	bool ended;
+	enum rec_batch_status outcome;
+	int64_t position; /* of the next task that joins */
+};
+
+enum owed { OWED_NOTHING, OWED_LOOK, OWED_LOOK_CLOSELY /* and at what it depends on */ };
+
+struct rec_now rec_driver_now(const struct rec_driver *d);
+/* Is it worth trying again later? */
+bool rec_driver_may_pass(int code);
+/* Counts a failure that may pass and tells it. */
+void rec_driver_note_error(struct rec_driver *d, const char *doing, const struct rec_error *error);
+/* Doubles a pause, and says when it is over. */
+int64_t rec_driver_pause(struct rec_driver *d, int64_t *pause_us);
+
+/* ---- News (driver.c) ---- */
+
+int rec_driver_news_reserve(struct rec_driver *d, size_t count);
+void rec_driver_news_add(struct rec_driver *d, const struct rec_machine_event *e); /* there must be room */
+/* Tells the machine all of it. 0, REC_E_NOMEM (the rest stays). */
+int rec_driver_news_tell(struct rec_driver *d);
+
+/* ---- Claims we answer for (driver.c) ---- */
+
+struct live *rec_driver_live_find(struct rec_driver *d, int64_t claim_id);
+int rec_driver_live_reserve(struct rec_driver *d, size_t count);
+struct live *rec_driver_live_add(struct rec_driver *d, const struct live *live); /* there must be room */
+/* The slot may forget it; a dead batch whose last claim it was is let go. */
+void rec_driver_live_drop(struct rec_driver *d, int64_t claim_id);
+
+/* ---- Looks (driver-look.c) ---- */
+
+/* Remembers to look at a task. 0, REC_E_NOMEM. */
+int rec_driver_owe(struct rec_driver *d, uint32_t task, enum owed how);
+/* What changed is owed a look. 0, or what the store says. */
+int rec_driver_feed_read(struct rec_driver *d, struct rec_error *error);
+/* begin, read, end in one. 0 (looked), REC_END (nothing to look at, or not yet), REC_E_NOMEM, fatal codes. */
+int rec_driver_look(struct rec_driver *d, struct rec_error *error);
+/* The stop request and the status of the batch's row. */
+int rec_driver_heed_row(struct rec_driver *d, struct rec_error *error);
+
+/* ---- Acting (driver-act.c, driver-claim.c, driver-event.c) ---- */
+
+/* One plan, carried out. 0 (did something), REC_END (nothing to do). *ret_plan as rec_machine_plan gave it. */
+int rec_driver_act(struct rec_driver *d, const struct rec_plan **ret_plan, struct rec_error *error);
+/* A positive result of store calls cannot happen here. */
+int rec_driver_unexpected(int r, const char *doing, struct rec_error *error);
+int rec_driver_result_add(struct rec_driver *d, const struct rec_machine_event *e, struct rec_error *error);
+/* The batch's row of the effect's task, as it is once the effect is in the store. batch_id: of the claim's own batch if
+ * that is another one, which is written too; data == NULL: none. */
+int rec_driver_row_put(struct rec_driver *d, const struct rec_effect *effect, enum rec_status status,
+		       struct rec_slice batch_id, struct rec_error *error);
+/* The batch's row of what reconciliation did, if that has changed. */
+int rec_driver_counts_put(struct rec_driver *d, struct rec_error *error);
+/* The claim of one effect: row, record, event, result. */
+int rec_driver_claim(struct rec_driver *d, const struct rec_effect *effect, struct rec_error *error);
+/* Forgets what was prepared for a group that was rolled back; after a failed commit it is unsure. */
+void rec_driver_claims_undo(struct rec_driver *d, bool unsure);
+
+/* Audit events of effects. */
+int rec_driver_event_add(struct rec_driver *d, const struct rec_event *event, struct rec_error *error);
+int rec_driver_event_plain(struct rec_driver *d, const char *name, struct rec_slice task_id, uint32_t attempt,
+			   const char *reason, struct rec_slice detail, struct rec_error *error);
+int rec_driver_event_decision(struct rec_driver *d, const struct rec_effect *effect, struct rec_verdict verdict,
+			      const struct rec_seen *seen, struct rec_error *error);
+int rec_driver_event_finish(struct rec_driver *d, const struct rec_effect *effect, enum rec_status status,
+			    const struct live *live, struct rec_error *error);
+int rec_driver_event_ring(struct rec_driver *d, const struct rec_effect *effect, struct rec_error *error);
+/* What is in the log now is told; or forgotten. */
+void rec_driver_events_told(struct rec_driver *d, bool committed);
+
+/* ---- Recovery (driver-recover.c) ---- */
+
+/* Takes over what dead conductors left. 0; codes that may pass: to be tried again. */
+int rec_driver_recover(struct rec_driver *d, struct rec_error *error);
+
+#endif

@@ -1,0 +1,296 @@
+/* driver-recover.c - taking over what dead conductors left: claims in the store, records in slots, and what each says
+ * about the other.
+ *
+ *     claim, record       taken over: the slot will tell RUNNING, ENDED, VOID or LOST
+ *     claim, no record    nothing is known of it (power was lost): LOST
+ *     record, no claim    it never committed, or its end is in the store: forgotten
+ *
+ * Only batches that no living conductor holds are touched; holding them first makes that so for as long as it takes.
+ * Claims are read again after that, since their conductor may have ended them just before it ended. */
+#include "conductor/driver-private.h"
+
+/* A claim or a record, copied. */
+struct left {
+	int64_t claim_id;
+	struct rec_slice batch_id, task_id;
+	uint32_t attempt, slot;
+	bool recorded, held;
+};
+
+struct lefts {
+	struct rec_driver *d;
+	struct left *items;
+	size_t count, capacity;
+};
+
+struct recovery {
+	struct rec_driver *d;
+	struct rec_arena arena;
+	struct lefts claims, records;
+	struct rec_slice *held; /* batches that we hold for this */
+	size_t held_count, held_capacity;
+};
+
+/* ---- Reading ---- */
+
+static int text_copy(struct recovery *r, struct rec_slice from, struct rec_slice *to)
+{
+	*to = (struct rec_slice){0};
+	if (!from.data)
+		return 0;
+	char *copy = rec_arena_strndup(&r->arena, from.data, from.length);
+	*to = (struct rec_slice){copy, from.length};
+	return copy ? 0 : REC_E_NOMEM;
+}
+
+static int left_add(struct recovery *r, struct lefts *all, const struct left *left)
+{
+	void *items = all->items;
+	struct left copy = *left;
+	int e = rec_grow(r->d->allocator, &items, &all->capacity, all->count + 1, sizeof *all->items);
+	all->items = items;
+	e = e ? e : text_copy(r, left->batch_id, &copy.batch_id);
+	e = e ? e : text_copy(r, left->task_id, &copy.task_id);
+	if (!e)
+		all->items[all->count++] = copy;
+	return e;
+}
+
+/* Ours and under way are no news; one without a batch is nobody's to judge (doctor lists it). */
+static int claim_read(void *context, const struct rec_claim *claim)
+{
+	struct recovery *r = context;
+	if (!claim->batch_id.data || rec_driver_live_find(r->d, claim->claim_id))
+		return 0;
+	for (size_t i = 0; i < r->d->unsure_count; i++)
+		if (r->d->unsure[i].claim_id == claim->claim_id)
+			return 0;
+	struct left left = {.claim_id = claim->claim_id,
+			    .batch_id = claim->batch_id,
+			    .task_id = claim->task_id,
+			    .attempt = claim->attempt};
+	return left_add(r, &r->claims, &left);
+}
+
+static int record_read(void *context, const struct rec_slot_record *record)
+{
+	struct recovery *r = context;
+	struct left left = {.claim_id = record->claim_id, .batch_id = record->batch_id, .slot = record->slot};
+	const struct live *live = rec_driver_live_find(r->d, record->claim_id);
+	if (live && live->slot == record->slot)
+		return 0;
+	return left_add(r, &r->records, &left);
+}
+
+static int claims_read(struct recovery *r, struct rec_error *error)
+{
+	r->claims.count = 0;
+	int e = rec_store_claims(r->d->store, claim_read, r, error);
+	return e == REC_E_NOMEM ? rec_fail_nomem(error) : e;
+}
+
+/* ---- Holding ---- */
+
+static bool is_held(const struct recovery *r, struct rec_slice batch_id)
+{
+	if (rec_slice_equal(batch_id, r->d->options.batch_id))
+		return true;
+	for (size_t i = 0; i < r->held_count; i++)
+		if (rec_slice_equal(r->held[i], batch_id))
+			return true;
+	return false;
+}
+
+static int batch_hold(struct recovery *r, struct rec_slice batch_id, struct rec_error *error)
+{
+	const struct rec_slots *slots = &r->d->options.slots;
+	void *held = r->held;
+	if (is_held(r, batch_id))
+		return 0;
+	int e = rec_grow(r->d->allocator, &held, &r->held_capacity, r->held_count + 1, sizeof *r->held);
+	r->held = held;
+	if (e)
+		return rec_fail_nomem(error);
+	e = slots->ops->hold(slots->self, batch_id, error);
+	if (e == 0)
+		r->held[r->held_count++] = batch_id;
+	return e < 0 ? e : 0;
+}
+
+static int lefts_hold(struct recovery *r, struct lefts *all, struct rec_error *error)
+{
+	int e = 0;
+	for (size_t i = 0; !e && i < all->count; i++)
+		if (all->items[i].batch_id.data)
+			e = batch_hold(r, all->items[i].batch_id, error);
+	for (size_t i = 0; i < all->count; i++)
+		all->items[i].held = is_held(r, all->items[i].batch_id);
+	return e;
+}
+
+static bool is_needed(const struct rec_driver *d, struct rec_slice batch_id)
+{
+	for (size_t i = 0; i < d->live_count; i++)
+		if (d->live[i].batch_id.data && rec_slice_equal(d->live[i].batch_id, batch_id))
+			return true;
+	return false;
+}
+
+static void holds_end(struct recovery *r)
+{
+	const struct rec_slots *slots = &r->d->options.slots;
+	for (size_t i = 0; i < r->held_count; i++)
+		if (!is_needed(r->d, r->held[i]))
+			slots->ops->let_go(slots->self, r->held[i]);
+}
+
+/* ---- Taking over ---- */
+
+static struct left *record_of(struct recovery *r, const struct left *claim)
+{
+	for (size_t i = 0; i < r->records.count; i++) {
+		struct left *record = &r->records.items[i];
+		if (record->claim_id == claim->claim_id && rec_slice_equal(record->batch_id, claim->batch_id))
+			return record;
+	}
+	return NULL;
+}
+
+struct row_search {
+	struct rec_slice task_id;
+	struct rec_machine_task *task;
+};
+
+static int row_take(void *context, const struct rec_batch_task *row)
+{
+	struct row_search *search = context;
+	if (!rec_slice_equal(row->task_id, search->task_id))
+		return 0;
+	search->task->failures = (uint16_t)row->failures;
+	search->task->again = (uint8_t)row->again;
+	search->task->lost = (uint8_t)row->lost;
+	return REC_END;
+}
+
+/* The machine's task for the claim: of our batch, or one that is only watched, with what its own batch knows of it. */
+static int task_of(struct recovery *r, const struct left *claim, uint32_t *ret_task, struct rec_error *error)
+{
+	struct rec_machine_task task = {.id = claim->task_id, .attempt = claim->attempt};
+	struct row_search search = {claim->task_id, &task};
+	*ret_task = rec_machine_find(r->d->m, claim->task_id);
+	if (*ret_task != NONE)
+		return 0;
+	int e = rec_store_batch_tasks(r->d->store, claim->batch_id, row_take, &search, error);
+	if (e < 0)
+		return e;
+	e = rec_machine_add(r->d->m, &task, ret_task);
+	if (e >= 0)
+		e = rec_driver_owe(r->d, *ret_task, OWED_LOOK);
+	return e < 0 ? rec_fail(error, e, "recovery: out of memory") : 0;
+}
+
+static int live_take(struct recovery *r, const struct left *claim, uint32_t task, uint32_t slot,
+		     struct rec_error *error)
+{
+	struct rec_driver *d = r->d;
+	bool ours = rec_slice_equal(claim->batch_id, d->options.batch_id);
+	struct live live = {.claim_id = claim->claim_id, .task = task, .slot = slot, .claimed_us = INT64_MIN};
+	if (rec_driver_live_reserve(d, 1) || rec_driver_news_reserve(d, 2))
+		return rec_fail_nomem(error);
+	if (!ours) {
+		char *copy = rec_strndup(d->allocator, claim->batch_id.data, claim->batch_id.length);
+		if (!copy)
+			return rec_fail_nomem(error);
+		live.batch_id = (struct rec_slice){copy, claim->batch_id.length};
+	}
+	rec_driver_live_add(d, &live);
+	struct rec_machine_event adopted = {
+		.kind = REC_ON_ADOPTED,
+		.task = task,
+		.claim_id = claim->claim_id,
+		.attempt = claim->attempt,
+		.slot = slot,
+	};
+	rec_driver_news_add(d, &adopted);
+	adopted.kind = REC_ON_LOST;
+	if (slot == NONE)
+		rec_driver_news_add(d, &adopted);
+	return 0;
+}
+
+static int claim_take(struct recovery *r, const struct left *claim, struct rec_error *error)
+{
+	const struct rec_slots *slots = &r->d->options.slots;
+	struct left *record = record_of(r, claim);
+	uint32_t task;
+	if (rec_planted(r->d->options.machine.planted, REC_PLANTED_CLAIM_DIES)) {
+		int released = rec_store_release(r->d->store, claim->claim_id, error);
+		return released < 0 ? released : 0;
+	}
+	int e = task_of(r, claim, &task, error);
+	if (e)
+		return e;
+	if (rec_machine_claim(r->d->m, task)) /* it has a newer attempt of ours: cannot be while the claim stands */
+		return 0;
+	if (record) {
+		e = slots->ops->adopt(slots->self, record->slot, claim->claim_id, error);
+		if (e)
+			return rec_driver_unexpected(e, "adopt", error);
+		record->recorded = true;
+	}
+	return live_take(r, claim, task, record ? record->slot : NONE, error);
+}
+
+static int claims_take(struct recovery *r, struct rec_error *error)
+{
+	int e = 0;
+	for (size_t i = 0; !e && i < r->claims.count; i++)
+		if (is_held(r, r->claims.items[i].batch_id))
+			e = claim_take(r, &r->claims.items[i], error);
+	return e;
+}
+
+/* Records that belong to no claim. Those of our own claims are not among them. */
+static void records_forget(struct recovery *r)
+{
+	const struct rec_slots *slots = &r->d->options.slots;
+	for (size_t i = 0; i < r->records.count; i++) {
+		const struct left *record = &r->records.items[i];
+		bool unsure = false;
+		for (size_t k = 0; k < r->d->unsure_count; k++)
+			unsure = unsure || r->d->unsure[k].claim_id == record->claim_id;
+		if (record->held && !record->recorded && !unsure)
+			slots->ops->forget(slots->self, record->slot, record->claim_id);
+	}
+}
+
+static int recover(struct recovery *r, struct rec_error *error)
+{
+	const struct rec_slots *slots = &r->d->options.slots;
+	int e = claims_read(r, error);
+	if (!e && !r->claims.count && r->d->recovered)
+		return 0;
+	e = e ? e : lefts_hold(r, &r->claims, error);
+	e = e ? e : slots->ops->records(slots->self, record_read, r, error);
+	e = e ? e : lefts_hold(r, &r->records, error);
+	e = e ? e : claims_read(r, error);
+	e = e ? e : claims_take(r, error);
+	if (!e)
+		records_forget(r);
+	return rec_driver_unexpected(e, "recovery", error);
+}
+
+int rec_driver_recover(struct rec_driver *d, struct rec_error *error)
+{
+	struct recovery r = {.d = d};
+	rec_arena_init(&r.arena, d->allocator);
+	int e = recover(&r, error);
+	holds_end(&r);
+	rec_free(d->allocator, r.claims.items);
+	rec_free(d->allocator, r.records.items);
+	rec_free(d->allocator, r.held);
+	rec_arena_release(&r.arena);
+	if (rec_driver_news_tell(d) && !e)
+		return rec_fail_nomem(error);
+	return e;
+}
