@@ -1,0 +1,261 @@
+/* sim.h - a world in which everything but the code under test is simulated: the real machine and driver, over the real
+ * store in memory (several handles on one), with simulated slots, shims, processes, clock, people and disasters.
+ *
+ * One seed decides everything. At every call that a conductor makes of the store or of the slots the world may step in:
+ * time passes, processes act, people change tasks, another conductor takes its whole turn, the store fails, or the
+ * conductor dies on the spot (from then on none of its calls has any effect). Rules are checked the moment they could
+ * be broken; the first broken one ends the run.
+ *
+ * A run has two parts: faults and people for a while, then quiet, in which every batch must come to its end within a
+ * stated number of turns.
+ */
+#ifndef REC_TESTS_SIM_H
+#define REC_TESTS_SIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "conductor/batch.h"
+#include "conductor/driver.h"
+#include "core/retry.h"
+#include "store/backend.h"
+
+#define SIM_TASKS_MAX 16
+#define SIM_CONDUCTORS_MAX 3
+#define SIM_FOLDERS_MAX 24
+#define SIM_RECORDS_MAX 4 /* of a slot; the rule is stricter */
+#define SIM_PROCESSES_MAX 64
+#define SIM_SLOT_FOREIGN 1000u /* slots of dead conductors: this plus the folder's number */
+#define SIM_SECOND INT64_C(1000000)
+
+/* What may go wrong, as a set. */
+enum sim_fault {
+	SIM_PEOPLE = 1,  /* people change, answer, withdraw, delete, reopen, add tasks */
+	SIM_CRASHES = 2, /* conductors die at any call */
+	SIM_SHIM_DEATHS = 4,
+	SIM_REBOOTS = 8,       /* everything dies, some records are lost */
+	SIM_STORE_FAULTS = 16, /* busy, I/O, full; commits that fail, or only seem to */
+	SIM_SLOT_FAULTS = 32,  /* slots that cannot prepare or start; events that come late */
+	SIM_STALE_LOOKS = 64,  /* the store is read apart, results come late */
+	SIM_OPERATOR = 128,    /* stop requests */
+	SIM_ALL_FAULTS = 255,
+};
+
+/* What a process does. */
+enum sim_script {
+	SIM_SUCCEED,         /* exit 0 */
+	SIM_FAIL,            /* exit 1 */
+	SIM_AGAIN,           /* exit 75 */
+	SIM_DIE,             /* signal 11 */
+	SIM_HANG,            /* until it is signalled */
+	SIM_WRITE_DONE,      /* writes DONE, cleans up, exit 0 */
+	SIM_WRITE_FAILED,    /* writes FAILED, exit 1 */
+	SIM_WRITE_BLOCKED,   /* asks, writes BLOCKED, exit 0 */
+	SIM_ASK,             /* raises a blocker, exit 0 */
+	SIM_WRITE_DONE_HANG, /* writes DONE and never ends by itself */
+	SIM_SCRIPT_COUNT,
+};
+
+struct sim_options {
+	uint64_t seed;
+	unsigned faults;  /* enum sim_fault */
+	unsigned planted; /* enum rec_planted */
+	unsigned tasks, conductors, slots;
+	unsigned turns;                     /* of the first part */
+	bool trace;                         /* tell everything on stderr */
+	struct rec_machine_options machine; /* for every batch */
+	bool wait;
+};
+/* Sizes, limits and durations that follow from the seed. */
+struct sim_options sim_options_from_seed(uint64_t seed);
+
+struct sim_task {
+	char id[8];
+	bool made;
+	bool bad;         /* since its claim its status was, at some moment, one that stops a child */
+	int64_t children; /* how many were started, in all */
+	int scripts[8];   /* what its next children do; -1: as the seed says */
+	unsigned script_count, script_next;
+};
+
+struct sim_process {
+	int64_t claim_id;
+	unsigned task;
+	int folder;
+	bool alive;      /* the child itself */
+	bool grandchild; /* something it left behind is alive */
+	bool ignores_term;
+	bool signalled; /* by us */
+	bool by_itself; /* ended without having been signalled */
+	bool end_kept;  /* its end is in the slot's record */
+	enum sim_script script;
+	unsigned stage;
+	int64_t started_us, next_us;
+	struct rec_exit exit;
+};
+
+enum sim_record_state { SIM_STARTING, SIM_RECEIVED, SIM_RUNNING, SIM_ENDED, SIM_VOID, SIM_LOST };
+struct sim_record {
+	int64_t claim_id;
+	unsigned task;
+	enum sim_record_state state;
+	char batch_id[8];
+	struct rec_exit exit;
+	int64_t took_us;
+	bool adopted, told_running, told_end;
+	bool asked; /* signs of life */
+};
+struct sim_folder {
+	bool made, shim;
+	int owner;    /* conductor, -1: nobody living */
+	bool foreign; /* taken over for its records, not as a slot */
+	struct sim_record records[SIM_RECORDS_MAX];
+	unsigned record_count;
+	char batch_id[8];
+};
+
+struct sim;
+struct sim_conductor {
+	struct sim *w;
+	int index;
+	bool alive, busy; /* busy: its turn is under way */
+	bool ended;       /* its batch has */
+	bool forced, drained;
+	char batch_id[8];
+	struct rec_driver *driver;
+	struct rec_store *store, *reader; /* reader: for looks that are read apart */
+	struct rec_look *look;
+	int look_result;
+	bool look_read;
+	struct rec_error look_error;
+	int64_t due_us;
+	int folders[8]; /* of its slots */
+	unsigned slot_count;
+	bool may_die;   /* this turn */
+	int64_t ending; /* the claim whose end was written last */
+};
+
+struct sim_batch {
+	int holder; /* conductor + 1; 0: nobody */
+	char id[8];
+	bool made;
+	bool forced; /* asked to be */
+	bool has_ended;
+	enum rec_batch_status outcome;
+};
+
+/* Which way things went where there was a choice, so that all ways can be tried in turn. */
+struct sim_paths {
+	uint8_t *taken, *ways;
+	size_t depth, depth_max, at;
+};
+
+struct sim {
+	struct sim_options options;
+	struct rec_random random;
+	struct sim_paths *paths; /* NULL: the seed decides */
+	struct rec_clock_manual clock;
+	struct rec_store *keeper; /* people's and workers' handle, and ours */
+	struct sim_task tasks[SIM_TASKS_MAX];
+	unsigned task_count;
+	struct sim_conductor conductors[SIM_CONDUCTORS_MAX];
+	struct sim_batch batches[SIM_CONDUCTORS_MAX];
+	struct sim_folder folders[SIM_FOLDERS_MAX];
+	struct sim_process processes[SIM_PROCESSES_MAX];
+	unsigned nesting;
+	unsigned blockers; /* made so far */
+	bool quiet;        /* the second part */
+	uint64_t turns;
+	char violation[400]; /* the broken rule, or empty */
+};
+
+/* ---- The world (world.c) ---- */
+
+int sim_open(struct sim *w, const struct sim_options *options);
+void sim_close(struct sim *w);
+/* Both parts. Returns whether no rule was broken. */
+bool sim_run(struct sim *w);
+/* Runs the seed; on a broken rule prints it, again with everything told. Returns whether all is well. */
+bool sim_seed(const struct sim_options *options);
+/* One thing happens. */
+void sim_turn(struct sim *w);
+/* Quiet from now on; every batch must end. */
+bool sim_settle(struct sim *w, uint64_t turns_max);
+/* 0 to ways - 1. */
+uint32_t sim_choose(struct sim *w, uint32_t ways);
+/* In one of `often` cases. Never on tried paths. */
+bool sim_chance(struct sim *w, uint32_t often);
+void sim_pass(struct sim *w, int64_t us);
+/* To the moment when something is due next; false if nothing ever is. */
+bool sim_pass_to_next(struct sim *w);
+void sim_say(struct sim *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A rule is broken. */
+void sim_broken(struct sim *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Something may step in while a conductor's call is under way. */
+void sim_interrupt(struct sim *w, struct sim_conductor *c, bool in_group);
+
+/* ---- Conductors (conductors.c) ---- */
+
+/* Makes a batch of these tasks (bits; 0: all) and a conductor for it. */
+void sim_batch_start(struct sim *w, int index, unsigned tasks);
+/* A conductor for a batch that has none: takes it up again. */
+void sim_batch_resume(struct sim *w, int index);
+void sim_conductor_turn(struct sim_conductor *c);
+/* From now on none of its calls has any effect; freed when its turn is over. */
+void sim_conductor_die(struct sim_conductor *c);
+/* Frees those that died. */
+void sim_conductors_bury(struct sim *w);
+void sim_reboot(struct sim *w);
+
+/* ---- Store (sim-store.c) ---- */
+
+int sim_store_open(struct sim_conductor *c, struct rec_store **ret_store);
+/* What dies with its conductor. */
+void sim_store_abandon(struct rec_store *s);
+
+/* ---- Slots, shims, processes (sim-slots.c, processes.c) ---- */
+
+extern const struct rec_slots_ops sim_slots_ops;
+/* Folders for a new conductor's slots. */
+void sim_slots_take(struct sim_conductor *c);
+void sim_slots_leave(struct sim_conductor *c); /* it died */
+struct sim_record *sim_record_find(struct sim_folder *f, int64_t claim_id);
+struct sim_process *sim_process_of(struct sim *w, int64_t claim_id);
+bool sim_claim_lives(const struct sim *w, int64_t claim_id);
+void sim_shim_act(struct sim *w, int folder);
+void sim_shim_die(struct sim *w, int folder);
+void sim_process_start(struct sim *w, int folder, struct sim_record *record);
+void sim_process_signal(struct sim *w, struct sim_process *p, bool kill);
+/* All of it is gone at once: power, or hunted down. */
+void sim_process_vanish(struct sim_process *p);
+void sim_processes_act(struct sim *w);
+int64_t sim_processes_due(const struct sim *w); /* INT64_MAX: never */
+int sim_folder_of_slot(struct sim_conductor *c, uint32_t slot);
+
+/* ---- People and workers (people.c) ---- */
+
+void sim_people_act(struct sim *w);
+/* In quiet: whatever would keep a batch open for ever is settled. */
+void sim_people_settle(struct sim *w);
+unsigned sim_task_add(struct sim *w, enum rec_status status, unsigned depends_on);
+bool sim_status_set(struct sim *w, unsigned task, enum rec_status to, const char *who);
+enum rec_status sim_status_of(struct sim *w, unsigned task);
+bool sim_blocker_add(struct sim *w, unsigned task);
+bool sim_blockers_answer(struct sim *w, unsigned task); /* all open ones */
+bool sim_task_delete(struct sim *w, unsigned task);
+int sim_task_find(const struct sim *w, struct rec_slice id); /* -1: none */
+
+/* ---- Rules (rules.c) ---- */
+
+void sim_rules_at_start(struct sim *w, const struct sim_process *p);
+void sim_rules_at_claim(struct sim_conductor *c, struct rec_store *inner, const struct rec_claim *claim);
+void sim_rules_at_end(struct sim_conductor *c, int64_t claim_id, const struct rec_finish *finish);
+void sim_rules_at_status(struct sim_conductor *c, struct rec_store *inner, struct rec_slice id, enum rec_status now,
+			 enum rec_status from, enum rec_status to);
+void sim_rules_at_row(struct sim_conductor *c, const struct rec_batch_task *row);
+void sim_rules_at_stop(struct sim_conductor *c, const struct sim_process *p);
+void sim_rules_after_turn(struct sim_conductor *c);
+void sim_rules_at_batch_end(struct sim_conductor *c);
+void sim_rules_at_the_end(struct sim *w);
+
+#endif
