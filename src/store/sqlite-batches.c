@@ -1,65 +1,52 @@
-/* sqlite-batches.c - what a batch of this store believes: one of ours, or a row of codeframe's batch_runs, whose
- * task_ids is a JSON list and whose results is a JSON object of run statuses, or NULL. Older rows of codeframe
- * keep other things in results as well: keys that are no task of the batch are passed over.
- */
-#include "base/idmap.h"
-#include "base/text.h"
+/* sqlite-batches.c - our own batches, and what they durably know of their tasks. */
 #include "store/sqlite.h"
 
-struct batch {
-	struct rec_slice batch_id;
-	rec_belief_fn *fn;
-	void *context;
-	bool told;
-	/* a batch_runs row */
-	struct rec_arena arena;
-	const struct rec_slice *ids;
-	size_t count;
-	uint8_t *statuses;
-	struct rec_idmap map;
+/* In the order of BATCH_COLUMNS and BATCH_TASK_COLUMNS. */
+enum {
+	BATCH_ID,
+	BATCH_OPTIONS,
+	BATCH_STARTED,
+	BATCH_STATUS,
+	BATCH_STOP,
+	BATCH_OWNER,
+	BATCH_ENDED,
+	BATCH_SKIPPED,
+	BATCH_KILLED,
+	BATCH_REQUEUED,
+	BATCH_ERRORS
+};
+enum {
+	TASK_ID,
+	TASK_POSITION,
+	TASK_PHASE,
+	TASK_BELIEVED,
+	TASK_REASON,
+	TASK_OWN,
+	TASK_ATTEMPT,
+	TASK_FAILURES,
+	TASK_AGAIN,
+	TASK_LOST,
+	TASK_NOT_BEFORE
 };
 
-static int fail_malformed(const struct batch *b, const char *what, struct rec_slice value, struct rec_error *error)
+/* ---- Writing ---- */
+
+static void bind_batch(struct rec_sqlite *s, sqlite3_stmt *row, const struct rec_batch *batch)
 {
-	char shown[96], id[96];
-	return rec_fail(error, REC_E_INVALID, "batch %s: %s: %s", rec_text_shown(id, sizeof id, b->batch_id), what,
-			rec_text_shown(shown, sizeof shown, value));
+	const char *stop = rec_batch_stop_text(batch->stop);
+	rec_sqlite_bind_text(s, row, BATCH_ID + 1, batch->batch_id);
+	rec_sqlite_bind_text(s, row, BATCH_STATUS + 1, rec_slice_of(rec_batch_status_text(batch->status)));
+	rec_sqlite_bind_text(s, row, BATCH_STOP + 1, *stop ? rec_slice_of(stop) : (struct rec_slice){0});
+	rec_sqlite_bind_text(s, row, BATCH_OWNER + 1, batch->owner);
+	rec_sqlite_bind_text(s, row, BATCH_ENDED + 1, batch->ended_at);
+	rec_sqlite_bind_int64(s, row, BATCH_SKIPPED + 1, batch->skipped);
+	rec_sqlite_bind_int64(s, row, BATCH_KILLED + 1, batch->killed);
+	rec_sqlite_bind_int64(s, row, BATCH_REQUEUED + 1, batch->requeued);
+	rec_sqlite_bind_int64(s, row, BATCH_ERRORS + 1, batch->errors);
 }
 
-/* ---- Ours ---- */
-
-static int own_row(struct batch *b, sqlite3_stmt *row, struct rec_error *error)
-{
-	struct rec_slice believed = rec_sqlite_column(row, 1);
-	enum rec_status status = believed.data ? rec_status_parse(believed) : REC_READY;
-	if (rec_sqlite_id_problem(row, 0))
-		return fail_malformed(b, "a task id cannot be one", rec_sqlite_column(row, 0), error);
-	if (status == REC_STATUS_UNRECOGNISED)
-		return fail_malformed(b, "unknown status", believed, error);
-	b->told = true;
-	return b->fn(b->context, rec_sqlite_column(row, 0), status);
-}
-
-static int own_batch(struct rec_sqlite *s, struct batch *b, struct rec_error *error)
-{
-	sqlite3_stmt *rows;
-	int r = rec_sqlite_query(s, REC_SQLITE_BATCH_TASK_LIST, &rows, error);
-	if (r)
-		return r;
-	rec_sqlite_bind_text(s, rows, 1, b->batch_id);
-	for (;;) {
-		r = rec_sqlite_next(s, rows, error);
-		if (r)
-			return r == REC_END ? 0 : r;
-		r = own_row(b, rows, error);
-		if (r)
-			break;
-	}
-	sqlite3_reset(rows);
-	return r;
-}
-
-static int own_exists(struct rec_sqlite *s, const struct batch *b, struct rec_error *error)
+/* 0; REC_NOT_FOUND. */
+static int batch_exists(struct rec_sqlite *s, struct rec_slice batch_id, struct rec_error *error)
 {
 	sqlite3_stmt *row;
 	int64_t one;
@@ -69,145 +56,216 @@ static int own_exists(struct rec_sqlite *s, const struct batch *b, struct rec_er
 	int r = rec_sqlite_query(s, REC_SQLITE_BATCH_EXISTS, &row, error);
 	if (r)
 		return r;
-	rec_sqlite_bind_text(s, row, 1, b->batch_id);
+	rec_sqlite_bind_text(s, row, 1, batch_id);
 	return rec_sqlite_run_int64(s, row, &one, error);
 }
 
-/* ---- A row of batch_runs ---- */
-
-/* The value of one key of results; `token` is its first token. Containers are passed over. */
-static int result_value(struct batch *b, struct rec_slice key, struct rec_json_reader *reader,
-			struct rec_json_token *token, struct rec_error *error)
+int rec_sqlite_batch_add(struct rec_store *store, const struct rec_batch *batch, struct rec_error *error)
 {
-	unsigned depth = token->depth;
-	uint32_t at = rec_idmap_find(&b->map, b->ids, key);
-	bool text = token->type == REC_JSON_STRING;
-	enum rec_status status = text ? rec_status_parse_belief(token->text) : REC_STATUS_UNRECOGNISED;
-	if (at != REC_IDMAP_NONE && status == REC_STATUS_UNRECOGNISED)
-		return fail_malformed(b, text ? "results holds an unknown status" : "results holds no text for a task",
-				      text ? token->text : key, error);
-	if (at != REC_IDMAP_NONE)
-		b->statuses[at] = (uint8_t)status;
-	if (token->type != REC_JSON_OBJECT_BEGIN && token->type != REC_JSON_ARRAY_BEGIN)
-		return 0;
-	int r;
-	do
-		r = rec_json_next(reader, token, error);
-	while (r == 0 &&
-	       !((token->type == REC_JSON_OBJECT_END || token->type == REC_JSON_ARRAY_END) && token->depth == depth));
-	return r;
-}
-
-static int results_token(struct batch *b, struct rec_json_reader *reader, struct rec_json_token *token,
-			 struct rec_error *error)
-{
-	struct rec_slice key;
-	bool outside = token->depth == 0 && (token->type == REC_JSON_OBJECT_BEGIN || token->type == REC_JSON_NULL);
-	if (outside || token->type == REC_JSON_OBJECT_END || token->type == REC_JSON_END_DOCUMENT)
-		return 0;
-	if (token->type != REC_JSON_KEY)
-		return fail_malformed(b, "results is not an object", token->text, error);
-	key.length = token->text.length;
-	key.data = rec_arena_strndup(&b->arena, token->text.data, token->text.length);
-	if (!key.data)
-		return rec_fail_nomem(error);
-	int r = rec_json_next(reader, token, error);
-	return r == 0 ? result_value(b, key, reader, token, error) : r;
-}
-
-static int read_results(struct batch *b, struct rec_slice results, struct rec_error *error)
-{
-	struct rec_json_reader reader;
-	struct rec_json_token token;
-	int r = rec_sqlite_json_open(&reader, b->arena.allocator, results);
-	if (r)
-		return rec_fail_nomem(error);
-	while ((r = rec_json_next(&reader, &token, error)) == 0) {
-		r = results_token(b, &reader, &token, error);
-		if (r)
-			break;
-	}
-	rec_json_release(&reader);
-	if (r == REC_E_INVALID)
-		return rec_fail_context(error, r, "batch_runs.results");
-	return r == REC_END ? 0 : r;
-}
-
-static int index_ids(struct batch *b, struct rec_error *error)
-{
-	uint32_t first;
-	int r = 0;
-	b->statuses = rec_arena_alloc(&b->arena, b->count);
-	if (!b->statuses)
-		return rec_fail_nomem(error);
-	memset(b->statuses, REC_READY, b->count);
-	for (size_t i = 0; r >= 0 && i < b->count; i++) {
-		if (rec_id_problem(b->ids[i]))
-			return fail_malformed(b, "task_ids holds what cannot be an id", b->ids[i], error);
-		r = rec_idmap_add(&b->map, b->ids, (uint32_t)i, &first);
-	}
-	return r < 0 ? rec_fail_nomem(error) : 0;
-}
-
-static int read_row(struct batch *b, sqlite3_stmt *row, struct rec_error *error)
-{
-	struct rec_slice ids = rec_sqlite_column(row, 0), results = rec_sqlite_column(row, 1);
-	int r = rec_sqlite_id_list(ids, &b->arena, &b->ids, &b->count, error);
-	if (r == REC_E_INVALID)
-		return fail_malformed(b, "task_ids is not a list of ids", ids, error);
-	if (r == 0)
-		r = index_ids(b, error);
-	if (r == 0 && results.data)
-		r = read_results(b, results, error);
-	return r;
-}
-
-static int foreign_batch(struct rec_sqlite *s, struct batch *b, struct rec_error *error)
-{
+	struct rec_sqlite *s = rec_sqlite_of(store);
 	sqlite3_stmt *row;
-	uint32_t first;
-	if (!rec_sqlite_has_table(s, REC_SQLITE_TABLE_batch_runs))
+	int r = batch_exists(s, batch->batch_id, error);
+	if (r != REC_NOT_FOUND)
+		return r == 0 ? REC_EXISTS : r;
+	r = rec_sqlite_query(s, REC_SQLITE_BATCH_INSERT, &row, error);
+	if (r)
+		return r;
+	bind_batch(s, row, batch);
+	rec_sqlite_bind_text(s, row, BATCH_OPTIONS + 1, batch->options);
+	rec_sqlite_bind_text(s, row, BATCH_STARTED + 1, batch->started_at);
+	return rec_sqlite_run(s, row, error);
+}
+
+int rec_sqlite_batch_write(struct rec_store *store, const struct rec_batch *batch, struct rec_error *error)
+{
+	struct rec_sqlite *s = rec_sqlite_of(store);
+	sqlite3_stmt *row;
+	int r = rec_sqlite_query(s, REC_SQLITE_BATCH_UPDATE, &row, error);
+	if (r)
+		return r;
+	bind_batch(s, row, batch);
+	return rec_sqlite_run(s, row, error);
+}
+
+int rec_sqlite_batch_task_put(struct rec_store *store, struct rec_slice batch_id, const struct rec_batch_task *task,
+			      struct rec_error *error)
+{
+	struct rec_sqlite *s = rec_sqlite_of(store);
+	sqlite3_stmt *row;
+	bool believes = task->believed != REC_STATUS_ABSENT;
+	int r = batch_exists(s, batch_id, error);
+	if (r == 0)
+		r = rec_sqlite_query(s, REC_SQLITE_BATCH_TASK_PUT, &row, error);
+	if (r)
+		return r;
+	rec_sqlite_bind_text(s, row, TASK_ID + 1, task->task_id);
+	rec_sqlite_bind_int64(s, row, TASK_POSITION + 1, task->position);
+	rec_sqlite_bind_text(s, row, TASK_PHASE + 1, task->phase);
+	rec_sqlite_bind_text(s, row, TASK_BELIEVED + 1,
+			     believes ? rec_slice_of(rec_status_text(task->believed)) : (struct rec_slice){0});
+	rec_sqlite_bind_text(s, row, TASK_REASON + 1, task->reason);
+	rec_sqlite_bind_int64(s, row, TASK_OWN + 1, task->own);
+	rec_sqlite_bind_int64(s, row, TASK_ATTEMPT + 1, task->attempt);
+	rec_sqlite_bind_int64(s, row, TASK_FAILURES + 1, task->failures);
+	rec_sqlite_bind_int64(s, row, TASK_AGAIN + 1, task->again);
+	rec_sqlite_bind_int64(s, row, TASK_LOST + 1, task->lost);
+	rec_sqlite_bind_int64(s, row, TASK_NOT_BEFORE + 1, task->not_before_us);
+	rec_sqlite_bind_text(s, row, TASK_NOT_BEFORE + 2, batch_id);
+	return rec_sqlite_run(s, row, error);
+}
+
+/* ---- Reading ---- */
+
+static int fail_row(const struct rec_sqlite *s, struct rec_slice batch_id, const char *what, struct rec_error *error)
+{
+	return rec_fail(error, REC_E_INVALID, "%s: the batch %.*s holds an unknown %s", s->path,
+			(int)(batch_id.length < 255 ? batch_id.length : 255), batch_id.data ? batch_id.data : "", what);
+}
+
+/* Texts live until the next step. */
+static int batch_row(const struct rec_sqlite *s, sqlite3_stmt *row, struct rec_batch *batch, struct rec_error *error)
+{
+	struct rec_slice stop = rec_sqlite_column(row, BATCH_STOP);
+	int status = rec_batch_status_parse(rec_sqlite_column(row, BATCH_STATUS));
+	int asked = stop.data ? rec_batch_stop_parse(stop) : REC_BATCH_GO_ON;
+	*batch = (struct rec_batch){
+		.batch_id = rec_sqlite_column(row, BATCH_ID),
+		.owner = rec_sqlite_column(row, BATCH_OWNER),
+		.options = rec_sqlite_column(row, BATCH_OPTIONS),
+		.started_at = rec_sqlite_column(row, BATCH_STARTED),
+		.ended_at = rec_sqlite_column(row, BATCH_ENDED),
+		.skipped = sqlite3_column_int64(row, BATCH_SKIPPED),
+		.killed = sqlite3_column_int64(row, BATCH_KILLED),
+		.requeued = sqlite3_column_int64(row, BATCH_REQUEUED),
+		.errors = sqlite3_column_int64(row, BATCH_ERRORS),
+	};
+	if (status < 0 || asked < 0)
+		return fail_row(s, batch->batch_id, status < 0 ? "status" : "stop request", error);
+	batch->status = (enum rec_batch_status)status;
+	batch->stop = (enum rec_batch_stop)asked;
+	return 0;
+}
+
+struct batch_reading {
+	struct rec_slice batch_id;
+	struct rec_arena *arena;
+	struct rec_batch batch;
+	rec_batch_fn *fn;
+	rec_batch_task_fn *task_fn;
+	void *context;
+	bool told;
+};
+
+static int get_body(struct rec_sqlite *s, void *context, struct rec_error *error)
+{
+	struct batch_reading *b = context;
+	sqlite3_stmt *row;
+	if (!rec_sqlite_has_table(s, REC_SQLITE_TABLE_rec_batches))
 		return REC_NOT_FOUND;
-	int r = rec_sqlite_query(s, REC_SQLITE_BATCH_RUN_GET, &row, error);
+	int r = rec_sqlite_query(s, REC_SQLITE_BATCH_GET, &row, error);
 	if (r)
 		return r;
 	rec_sqlite_bind_text(s, row, 1, b->batch_id);
 	r = rec_sqlite_next(s, row, error);
 	if (r)
 		return r == REC_END ? REC_NOT_FOUND : r;
-	r = read_row(b, row, error);
+	r = batch_row(s, row, &b->batch, error);
+	struct rec_slice *const texts[] = {&b->batch.batch_id, &b->batch.owner, &b->batch.options, &b->batch.started_at,
+					   &b->batch.ended_at};
+	if (r == 0)
+		r = rec_sqlite_keep(b->arena, texts, sizeof texts / sizeof *texts, error);
 	if (r == 0)
 		r = rec_sqlite_run(s, row, error);
 	sqlite3_reset(row);
-	for (size_t i = 0; r == 0 && i < b->count; i++) {
-		first = rec_idmap_find(&b->map, b->ids, b->ids[i]);
-		b->told = true;
-		r = b->fn(b->context, b->ids[i], b->statuses[first]);
-	}
 	return r;
 }
 
-/* ---- The operation ---- */
-
-static int batch_body(struct rec_sqlite *s, void *context, struct rec_error *error)
+int rec_sqlite_batch_get(struct rec_store *store, struct rec_slice batch_id, struct rec_arena *arena,
+			 struct rec_batch *out, struct rec_error *error)
 {
-	struct batch *b = context;
-	int r = own_exists(s, b, error);
+	struct batch_reading b = {.batch_id = batch_id, .arena = arena};
+	int r = rec_sqlite_read(rec_sqlite_of(store), get_body, &b, NULL, error);
 	if (r == 0)
-		return own_batch(s, b, error);
-	if (r != REC_NOT_FOUND)
-		return r;
-	rec_idmap_init(&b->map, s->base.allocator, rec_random_u64());
-	r = foreign_batch(s, b, error);
-	rec_idmap_release(&b->map);
-	rec_arena_release(&b->arena);
+		*out = b.batch;
 	return r;
 }
 
-int rec_sqlite_batch_belief(struct rec_store *store, struct rec_slice batch_id, rec_belief_fn *fn, void *context,
-			    struct rec_error *error)
+static int batch_tell(struct rec_sqlite *s, struct batch_reading *b, sqlite3_stmt *row, struct rec_error *error)
 {
-	struct batch b = {.batch_id = batch_id, .fn = fn, .context = context};
-	rec_arena_init(&b.arena, store->allocator);
-	return rec_sqlite_read(rec_sqlite_of(store), batch_body, &b, &b.told, error);
+	int r = batch_row(s, row, &b->batch, error);
+	if (r)
+		return r;
+	b->told = true;
+	return b->fn(b->context, &b->batch);
+}
+
+static int task_tell(struct batch_reading *b, sqlite3_stmt *row)
+{
+	struct rec_slice believed = rec_sqlite_column(row, TASK_BELIEVED);
+	enum rec_status status = believed.data ? rec_status_parse(believed) : REC_STATUS_ABSENT;
+	const struct rec_batch_task task = {
+		.task_id = rec_sqlite_column(row, TASK_ID),
+		.position = sqlite3_column_int64(row, TASK_POSITION),
+		.phase = rec_sqlite_column(row, TASK_PHASE),
+		.believed = status == REC_STATUS_UNRECOGNISED ? REC_STATUS_ABSENT : status,
+		.reason = rec_sqlite_column(row, TASK_REASON),
+		.own = sqlite3_column_int64(row, TASK_OWN) != 0,
+		.attempt = sqlite3_column_int64(row, TASK_ATTEMPT),
+		.failures = sqlite3_column_int64(row, TASK_FAILURES),
+		.again = sqlite3_column_int64(row, TASK_AGAIN),
+		.lost = sqlite3_column_int64(row, TASK_LOST),
+		.not_before_us = sqlite3_column_int64(row, TASK_NOT_BEFORE),
+	};
+	b->told = true;
+	return b->task_fn(b->context, &task);
+}
+
+static int rows_tell(struct rec_sqlite *s, struct batch_reading *b, sqlite3_stmt *rows, struct rec_error *error)
+{
+	for (;;) {
+		int r = rec_sqlite_next(s, rows, error);
+		if (r)
+			return r == REC_END ? 0 : r;
+		r = b->fn ? batch_tell(s, b, rows, error) : task_tell(b, rows);
+		if (r) {
+			sqlite3_reset(rows);
+			return r;
+		}
+	}
+}
+
+static int list_body(struct rec_sqlite *s, void *context, struct rec_error *error)
+{
+	struct batch_reading *b = context;
+	sqlite3_stmt *rows;
+	if (!rec_sqlite_has_table(s, REC_SQLITE_TABLE_rec_batches))
+		return 0;
+	int r = rec_sqlite_query(s, REC_SQLITE_BATCH_LIST, &rows, error);
+	return r == 0 ? rows_tell(s, b, rows, error) : r;
+}
+
+int rec_sqlite_batches(struct rec_store *store, rec_batch_fn *fn, void *context, struct rec_error *error)
+{
+	struct batch_reading b = {.fn = fn, .context = context};
+	return rec_sqlite_read(rec_sqlite_of(store), list_body, &b, &b.told, error);
+}
+
+static int tasks_body(struct rec_sqlite *s, void *context, struct rec_error *error)
+{
+	struct batch_reading *b = context;
+	sqlite3_stmt *rows;
+	int r = batch_exists(s, b->batch_id, error);
+	if (r == 0)
+		r = rec_sqlite_query(s, REC_SQLITE_BATCH_TASK_LIST, &rows, error);
+	if (r)
+		return r;
+	rec_sqlite_bind_text(s, rows, 1, b->batch_id);
+	return rows_tell(s, b, rows, error);
+}
+
+int rec_sqlite_batch_tasks(struct rec_store *store, struct rec_slice batch_id, rec_batch_task_fn *fn, void *context,
+			   struct rec_error *error)
+{
+	struct batch_reading b = {.batch_id = batch_id, .task_fn = fn, .context = context};
+	return rec_sqlite_read(rec_sqlite_of(store), tasks_body, &b, &b.told, error);
 }

@@ -125,15 +125,6 @@ struct ended {
 	struct rec_slice run_id;
 };
 
-static int keep(struct rec_arena *arena, struct rec_slice *text, struct rec_error *error)
-{
-	char *copy = text->data ? rec_arena_strndup(arena, text->data, text->length) : NULL;
-	if (text->data && !copy)
-		return rec_fail_nomem(error);
-	text->data = copy;
-	return 0;
-}
-
 static int get_claim(struct rec_sqlite *s, int64_t claim_id, struct rec_arena *arena, struct ended *ret_ended,
 		     struct rec_error *error)
 {
@@ -149,8 +140,7 @@ static int get_claim(struct rec_sqlite *s, int64_t claim_id, struct rec_arena *a
 	ret_ended->run_id = rec_sqlite_column(row, CLAIM_RUN);
 	struct rec_slice *const texts[] = {&ret_ended->claim.task_id, &ret_ended->claim.batch_id,
 					   &ret_ended->claim.owner, &ret_ended->claim.claimed_at, &ret_ended->run_id};
-	for (size_t i = 0; r == 0 && i < sizeof texts / sizeof *texts; i++)
-		r = keep(arena, texts[i], error);
+	r = rec_sqlite_keep(arena, texts, sizeof texts / sizeof *texts, error);
 	if (r == 0)
 		r = rec_sqlite_run(s, row, error);
 	sqlite3_reset(row);

@@ -155,12 +155,15 @@ const char rec_sqlite_ddl_ours[] =
 	/* which blockers were released when an attempt was claimed; kept for the last two attempts of a task */
 	"CREATE TABLE IF NOT EXISTS rec_released(task_id TEXT NOT NULL, attempt INTEGER NOT NULL,"
 	"  blocker_id TEXT NOT NULL, PRIMARY KEY(task_id, attempt, blocker_id)) WITHOUT ROWID;"
-	/* batches: options is a JSON object; stop_requested is NULL, 'drain' or 'force' */
-	"CREATE TABLE IF NOT EXISTS rec_batches(batch_id TEXT PRIMARY KEY, status TEXT NOT NULL, owner TEXT,"
-	"  options TEXT, started_at TEXT NOT NULL, ended_at TEXT, stop_requested TEXT) WITHOUT ROWID;"
-	"CREATE TABLE IF NOT EXISTS rec_batch_tasks(batch_id TEXT NOT NULL, position INTEGER NOT NULL,"
-	"  task_id TEXT NOT NULL, believed TEXT, phase TEXT, reason TEXT, not_before TEXT,"
-	"  PRIMARY KEY(batch_id, position)) WITHOUT ROWID;";
+	/* batches; stop_requested is NULL, 'drain' or 'force' */
+	"CREATE TABLE IF NOT EXISTS rec_batches(batch_id TEXT PRIMARY KEY, options TEXT, started_at TEXT NOT NULL,"
+	"  status TEXT NOT NULL, stop_requested TEXT, owner TEXT, ended_at TEXT, skipped INTEGER NOT NULL,"
+	"  killed INTEGER NOT NULL, requeued INTEGER NOT NULL, errors INTEGER NOT NULL) WITHOUT ROWID;"
+	/* what a batch durably knows of its tasks; not_before_us is 0 or a time in microseconds since 1970 */
+	"CREATE TABLE IF NOT EXISTS rec_batch_tasks(batch_id TEXT NOT NULL, task_id TEXT NOT NULL,"
+	"  position INTEGER NOT NULL, phase TEXT NOT NULL, believed TEXT, reason TEXT, own INTEGER NOT NULL,"
+	"  attempt INTEGER NOT NULL, failures INTEGER NOT NULL, again INTEGER NOT NULL, lost INTEGER NOT NULL,"
+	"  not_before_us INTEGER NOT NULL, PRIMARY KEY(batch_id, task_id)) WITHOUT ROWID;";
 
 /* ---- Triggers ---- */
 

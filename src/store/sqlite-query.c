@@ -18,6 +18,8 @@
 #define EVENT_COLUMNS                                                                                                  \
 	"time,event,batch_id,task_id,action,reason,source,current_status,external_status,believed,observation,detail," \
 	"attempt,blockers_total,blockers_open,blockers_new,exit_code,exit_signal,survivors"
+#define BATCH_COLUMNS "batch_id,options,started_at,status,stop_requested,owner,ended_at,skipped,killed,requeued,errors"
+#define BATCH_TASK_COLUMNS "task_id,position,phase,believed,reason,own,attempt,failures,again,lost,not_before_us"
 #define CLAIM_COLUMNS "claim_id,task_id,attempt,batch_id,owner,claimed_at,run_id,child_owns_run"
 
 static const char *const texts[REC_SQLITE_QUERY_COUNT] = {
@@ -96,8 +98,18 @@ static const char *const texts[REC_SQLITE_QUERY_COUNT] = {
 	[REC_SQLITE_RUN_LIST] = "SELECT DISTINCT task_id FROM runs WHERE status='RUNNING' ORDER BY task_id",
 
 	[REC_SQLITE_BATCH_EXISTS] = "SELECT 1 FROM rec_batches WHERE batch_id=?1",
-	[REC_SQLITE_BATCH_TASK_LIST] = "SELECT task_id,believed FROM rec_batch_tasks WHERE batch_id=?1 "
-				       "ORDER BY position",
+	[REC_SQLITE_BATCH_GET] = "SELECT " BATCH_COLUMNS " FROM rec_batches WHERE batch_id=?1",
+	[REC_SQLITE_BATCH_LIST] = "SELECT " BATCH_COLUMNS " FROM rec_batches ORDER BY started_at,batch_id",
+	[REC_SQLITE_BATCH_INSERT] =
+		"INSERT INTO rec_batches(" BATCH_COLUMNS ") VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)",
+	[REC_SQLITE_BATCH_UPDATE] = "UPDATE rec_batches SET status=?4,stop_requested=?5,owner=?6,ended_at=?7,"
+				    "skipped=?8,killed=?9,requeued=?10,errors=?11 WHERE batch_id=?1",
+	[REC_SQLITE_BATCH_TASK_PUT] =
+		"INSERT INTO rec_batch_tasks(" BATCH_TASK_COLUMNS
+		",batch_id) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12) ON CONFLICT(batch_id,task_id) DO UPDATE SET "
+		"phase=?3,believed=?4,reason=?5,own=?6,attempt=?7,failures=?8,again=?9,lost=?10,not_before_us=?11",
+	[REC_SQLITE_BATCH_TASK_LIST] =
+		"SELECT " BATCH_TASK_COLUMNS " FROM rec_batch_tasks WHERE batch_id=?1 ORDER BY position,task_id",
 	[REC_SQLITE_BATCH_RUN_GET] = "SELECT task_ids,results FROM batch_runs WHERE id=?1",
 
 	[REC_SQLITE_CHANGE_LAST] = "SELECT max(seq) FROM rec_changes",

@@ -216,8 +216,12 @@ int rec_sqlite_id_list_write(struct rec_buffer *out, const struct rec_slice *ids
 static int depends_on(struct rec_sqlite *s, sqlite3_stmt *row, struct rec_arena *arena, struct rec_task *task,
 		      struct rec_error *error)
 {
+	bool is_text = rec_sqlite_is_text(row, REC_SQLITE_TASK_depends_on);
 	struct rec_slice text = rec_sqlite_column(row, REC_SQLITE_TASK_depends_on);
-	int r = text.data ? rec_sqlite_id_list(text, arena, &task->depends_on, &task->depends_on_count, error) : 0;
+	if (!text.data || text.length == 0)
+		return 0;
+	int r = is_text ? rec_sqlite_id_list(text, arena, &task->depends_on, &task->depends_on_count, error)
+			: REC_E_INVALID;
 	if (r != REC_E_INVALID)
 		return r;
 	warn(s, task->id, "depends_on", "is not a list of ids", row, REC_SQLITE_TASK_depends_on);
@@ -329,7 +333,7 @@ int rec_sqlite_blocker_row(struct rec_sqlite *s, sqlite3_stmt *row, struct rec_b
 
 /* ---- Keeping ---- */
 
-static int keep(struct rec_arena *arena, struct rec_slice *const *texts, size_t count, struct rec_error *error)
+int rec_sqlite_keep(struct rec_arena *arena, struct rec_slice *const *texts, size_t count, struct rec_error *error)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (!texts[i]->data)
@@ -360,7 +364,7 @@ int rec_sqlite_task_keep(struct rec_arena *arena, struct rec_task *task, struct 
 		&task->requirement_ids,
 		&task->depends_on_raw,
 	};
-	return keep(arena, texts, sizeof texts / sizeof *texts, error);
+	return rec_sqlite_keep(arena, texts, sizeof texts / sizeof *texts, error);
 }
 
 int rec_sqlite_blocker_keep(struct rec_arena *arena, struct rec_blocker *blocker, struct rec_error *error)
@@ -369,5 +373,5 @@ int rec_sqlite_blocker_keep(struct rec_arena *arena, struct rec_blocker *blocker
 		&blocker->id,          &blocker->task_id,    &blocker->question,    &blocker->answer,
 		&blocker->status_text, &blocker->created_at, &blocker->answered_at, &blocker->created_by,
 	};
-	return keep(arena, texts, sizeof texts / sizeof *texts, error);
+	return rec_sqlite_keep(arena, texts, sizeof texts / sizeof *texts, error);
 }

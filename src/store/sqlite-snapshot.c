@@ -163,7 +163,9 @@ static int set_fact(struct rec_sqlite *s, struct survey *v, size_t index, sqlite
 	struct rec_fact *fact = &v->out->facts[index];
 	fact->status = (uint8_t)rec_sqlite_status(row, 1);
 	if (asks(v, REC_SNAPSHOT_PRIORITY)) {
-		fact->priority = clamp(sqlite3_column_int64(row, 2));
+		int type = sqlite3_column_type(row, 2);
+		bool number = type == SQLITE_INTEGER || type == SQLITE_FLOAT;
+		fact->priority = number ? clamp(sqlite3_column_int64(row, 2)) : 0;
 		fact->is_leaf = sqlite3_column_type(row, 3) != SQLITE_INTEGER || sqlite3_column_int64(row, 3) != 0;
 	}
 	return fact->status == REC_STATUS_UNRECOGNISED ? keep_raw(s, v, index, row, 1, error) : 0;

@@ -184,6 +184,11 @@ enum rec_sqlite_query {
 	REC_SQLITE_RUN_LIST,
 	/* batches */
 	REC_SQLITE_BATCH_EXISTS,
+	REC_SQLITE_BATCH_GET,
+	REC_SQLITE_BATCH_LIST,
+	REC_SQLITE_BATCH_INSERT,
+	REC_SQLITE_BATCH_UPDATE,
+	REC_SQLITE_BATCH_TASK_PUT,
 	REC_SQLITE_BATCH_TASK_LIST,
 	REC_SQLITE_BATCH_RUN_GET,
 	/* change feed and care */
@@ -410,7 +415,8 @@ int rec_sqlite_task_row(struct rec_sqlite *s, sqlite3_stmt *statement, struct re
 			struct rec_error *error);
 int rec_sqlite_blocker_row(struct rec_sqlite *s, sqlite3_stmt *statement, struct rec_blocker *blocker,
 			   struct rec_error *error);
-/* Copies every text of *task or *blocker into arena. */
+/* Copies texts, or every text of *task or *blocker, into arena. */
+int rec_sqlite_keep(struct rec_arena *arena, struct rec_slice *const *texts, size_t count, struct rec_error *error);
 int rec_sqlite_task_keep(struct rec_arena *arena, struct rec_task *task, struct rec_error *error);
 int rec_sqlite_blocker_keep(struct rec_arena *arena, struct rec_blocker *blocker, struct rec_error *error);
 /* The list of ids in a JSON text; REC_E_INVALID (no message) if it is none, REC_E_NOMEM with message. */
@@ -467,6 +473,15 @@ int rec_sqlite_claim_end(struct rec_store *s, int64_t claim_id, const struct rec
 			 struct rec_arena *arena, struct rec_slice *ret_task_id, struct rec_error *error);
 int rec_sqlite_claims(struct rec_store *s, rec_claim_fn *fn, void *context, struct rec_error *error);
 int rec_sqlite_running_runs(struct rec_store *s, rec_id_fn *fn, void *context, struct rec_error *error);
+int rec_sqlite_batch_add(struct rec_store *s, const struct rec_batch *batch, struct rec_error *error);
+int rec_sqlite_batch_get(struct rec_store *s, struct rec_slice batch_id, struct rec_arena *arena, struct rec_batch *out,
+			 struct rec_error *error);
+int rec_sqlite_batch_write(struct rec_store *s, const struct rec_batch *batch, struct rec_error *error);
+int rec_sqlite_batches(struct rec_store *s, rec_batch_fn *fn, void *context, struct rec_error *error);
+int rec_sqlite_batch_task_put(struct rec_store *s, struct rec_slice batch_id, const struct rec_batch_task *task,
+			      struct rec_error *error);
+int rec_sqlite_batch_tasks(struct rec_store *s, struct rec_slice batch_id, rec_batch_task_fn *fn, void *context,
+			   struct rec_error *error);
 int rec_sqlite_batch_belief(struct rec_store *s, struct rec_slice batch_id, rec_belief_fn *fn, void *context,
 			    struct rec_error *error);
 

@@ -76,6 +76,18 @@ static void foreign_delete(void *place, const char *task_id)
 	foreign_run(place, "DELETE FROM tasks WHERE id=?1", task_id, NULL);
 }
 
+static void foreign_value(void *place, const char *task_id, const char *column, const char *literal)
+{
+	char sql[512];
+	snprintf(sql, sizeof sql, "UPDATE tasks SET %s=%s WHERE id=?1", column, literal);
+	foreign_run(place, sql, task_id, NULL);
+}
+
+static void foreign_blocker_status(void *place, const char *blocker_id, const char *status)
+{
+	foreign_run(place, "UPDATE blockers SET status=?2 WHERE id=?1", blocker_id, status);
+}
+
 /* ---- Faults ---- */
 
 static uint64_t set_io_failure(void *place, uint64_t n, bool persistent)
@@ -98,6 +110,8 @@ const struct contract_backend contract_backend = {
 	.has_runs = true,
 	.foreign_status = foreign_status,
 	.foreign_delete = foreign_delete,
+	.foreign_value = foreign_value,
+	.foreign_blocker_status = foreign_blocker_status,
 	.set_io_failure = set_io_failure,
 	.set_memory_failure = set_memory_failure,
 };
