@@ -285,6 +285,8 @@ static int sweep_ids(struct rec_sqlite *s, struct survey *v, struct rec_error *e
 		if (end == 0 || rec_id_problem(v->ids[v->sorted.entries[i].index]))
 			continue;
 		uint8_t status = status_at(v, sqlite3_column_int64(rows, 0));
+		if (i + REC_SQLITE_AHEAD < v->sorted.count)
+			__builtin_prefetch(&v->out->facts[v->sorted.entries[i + REC_SQLITE_AHEAD].index], 1);
 		for (; i < end; i++)
 			v->out->facts[v->sorted.entries[i].index].status = status;
 	}

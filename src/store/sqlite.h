@@ -398,6 +398,8 @@ void rec_sqlite_sorted_release(struct rec_sqlite_sorted *sorted);
 /* Position of the first entry that is not smaller than id; *ret_equal: it is id. O(log distance) from the last
  * search forward, O(log count) backward. */
 size_t rec_sqlite_sorted_seek(struct rec_sqlite_sorted *sorted, struct rec_slice id, bool *ret_equal);
+/* What a sweep will touch so many entries later is asked from memory now. */
+#define REC_SQLITE_AHEAD 8
 
 /* ---- Rows (sqlite-row.c) --------------------------------------------------------------------------------------------
  */
