@@ -108,6 +108,7 @@ const struct contract_backend contract_backend = {
 	.place_free = place_free,
 	.open = place_open,
 	.has_runs = true,
+	.processes = true,
 	.foreign_status = foreign_status,
 	.foreign_delete = foreign_delete,
 	.foreign_value = foreign_value,

@@ -24,7 +24,8 @@ struct contract_backend {
 	/* Opens a handle on the store of that place; the first one (mode INIT) makes it. */
 	int (*open)(void *place, const struct rec_store_options *options, struct rec_store **ret_store,
 		    struct rec_error *error);
-	bool has_runs; /* a claim shows in rec_store_running_runs */
+	bool has_runs;  /* a claim shows in rec_store_running_runs */
+	bool processes; /* several processes can open the same place */
 	/* All below may be NULL. Another program that writes to the store without us, in the backend's own
 	 * language; for rows that we would refuse. */
 	void (*foreign_status)(void *place, const char *task_id, const char *status);
@@ -109,7 +110,7 @@ void contract_assert_same_dump(const struct rec_buffer *a, const struct rec_buff
 #define CONTRACT_TOPICS(X) \
 	X(tasks) X(status) X(rollup) X(blockers) X(groups) X(snapshot) X(lists) \
 	X(events) X(claims) X(batches) X(changes) X(gc) X(errors) X(warnings) \
-	X(model) X(failure)
+	X(processes) X(model) X(failure)
 /* clang-format on */
 #define CONTRACT_DECLARE(topic) int contract_run_##topic(void);
 CONTRACT_TOPICS(CONTRACT_DECLARE)
