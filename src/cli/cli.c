@@ -118,7 +118,7 @@ int cli_open(struct cli *cli, enum rec_store_mode mode)
 		return cli_error(&error);
 	rec_store_info(cli->store, &info);
 	cli_note(cli, "store %s (%s)", info.location, info.backend);
-	if (config_check(info.directory, &error) < 0)
+	if (config_read(info.directory, &cli->arena, &cli->config, &error) < 0)
 		return cli_error(&error);
 	return STATUS_OK;
 }

@@ -27,6 +27,7 @@ struct cli {
 	struct output out;
 	struct rec_arena arena;  /* what lives until the command ends */
 	struct rec_store *store; /* cli_open; closed by main */
+	struct config *config;   /* cli_open; cli/config.h */
 };
 
 /* ---- Saying things on standard error, one line each --------------------------------------------------- */

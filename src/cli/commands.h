@@ -29,6 +29,12 @@ extern const struct command command_events;
 extern const struct command command_events_verify;
 extern const struct command command_doctor;
 extern const struct command command_gc;
+extern const struct command command_run;
+extern const struct command command_resume;
+extern const struct command command_stop;
+extern const struct command command_status;
+extern const struct command command_logs;
+extern const struct command command_heartbeat;
 extern const struct command command_completion;
 
 #endif

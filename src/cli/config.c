@@ -72,7 +72,43 @@ struct reading {
 	int line;         /* the one inih holds */
 	struct rec_error *error;
 	int failed; /* the first error's code */
+	struct config *config;
 };
+
+/* ---- What was read ------------------------------------------------------------------------------ */
+
+struct config {
+	struct rec_arena *arena;
+	struct config_pair *first, *last;
+};
+
+const struct config_pair *config_first(const struct config *config)
+{
+	return config ? config->first : NULL;
+}
+
+const char *config_text(const struct config *config, const char *section, const char *key)
+{
+	const char *value = NULL;
+	for (const struct config_pair *pair = config_first(config); pair; pair = pair->next)
+		if (strcmp(pair->section, section) == 0 && strcmp(pair->key, key) == 0)
+			value = pair->value;
+	return value;
+}
+
+static int config_add(struct config *config, const char *section, const char *key, const char *value)
+{
+	struct config_pair *pair = rec_arena_alloc(config->arena, sizeof *pair);
+	const char *texts[] = {section, key, value};
+	for (size_t i = 0; pair && i < 3; i++)
+		texts[i] = texts[i] ? rec_arena_strndup(config->arena, texts[i], strlen(texts[i])) : NULL;
+	if (!pair || !texts[0] || !texts[1] || !texts[2])
+		return REC_E_NOMEM;
+	*pair = (struct config_pair){texts[0], texts[1], texts[2], NULL};
+	*(config->last ? &config->last->next : &config->first) = pair;
+	config->last = pair;
+	return 0;
+}
 
 static int fail_here(struct reading *reading, const char *name, const char *why)
 {
@@ -170,7 +206,11 @@ static int take_pair(void *context, const char *section, const char *name, const
 		if (!matches(keys[i].key, name, '.'))
 			continue;
 		const char *problem = value_problem(keys[i].kind, value);
-		return problem ? fail_here(reading, name, problem) : 1;
+		if (problem)
+			return fail_here(reading, name, problem);
+		if (reading->config && config_add(reading->config, section, name, value) != 0)
+			return fail_here(reading, name, "needs more memory than there is");
+		return 1;
 	}
 	if (known_section)
 		return fail_here(reading, name, "is not a key of its section (reconciler.conf(5) lists them)");
@@ -191,7 +231,7 @@ static void set_up_inih(void)
 	ini_max_line = LINE_BYTES_MAX;
 }
 
-int config_check_file(const char *path, struct rec_error *error)
+int config_read_file(const char *path, struct config *config, struct rec_error *error)
 {
 	rec_cleanup(rec_buffer_release) struct rec_buffer text;
 	rec_buffer_init(&text, NULL, FILE_BYTES_MAX);
@@ -200,7 +240,7 @@ int config_check_file(const char *path, struct rec_error *error)
 		return r;
 	if (memchr(text.data, '\0', text.length))
 		return rec_fail(error, REC_E_INVALID, "%s: holds a NUL byte (it should be a text)", path);
-	struct reading reading = {.path = path, .rest = text.data, .error = error};
+	struct reading reading = {.path = path, .rest = text.data, .error = error, .config = config};
 	set_up_inih();
 	int line = ini_parse_stream(read_line, &reading, take_pair, &reading);
 	if (reading.failed)
@@ -211,30 +251,36 @@ int config_check_file(const char *path, struct rec_error *error)
 }
 
 /* Missing files and directories are fine. */
-static int check_in(const char *directory, const char *rest, struct rec_error *error)
+static int read_in(const char *directory, const char *rest, struct config *config, struct rec_error *error)
 {
 	char path[PATH_MAX];
 	int length = snprintf(path, sizeof path, "%s/%s", directory, rest);
 	if (length < 0 || (size_t)length >= sizeof path)
 		return rec_fail(error, REC_E_INVALID, "%s: the path is too long", directory);
-	int r = config_check_file(path, error);
+	int r = config_read_file(path, config, error);
 	return r == REC_NOT_FOUND ? 0 : r;
 }
 
-static int check_user(struct rec_error *error)
+static int read_user(struct config *config, struct rec_error *error)
 {
 	const char *base = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
 	if (base && base[0] == '/')
-		return check_in(base, "reconciler/reconciler.conf", error);
+		return read_in(base, "reconciler/reconciler.conf", config, error);
 	if (home && home[0] == '/')
-		return check_in(home, ".config/reconciler/reconciler.conf", error);
+		return read_in(home, ".config/reconciler/reconciler.conf", config, error);
 	return 0;
 }
 
-int config_check(const char *directory, struct rec_error *error)
+int config_read(const char *directory, struct rec_arena *arena, struct config **ret_config, struct rec_error *error)
 {
-	int r = check_user(error);
-	if (r < 0 || !directory)
-		return r;
-	return check_in(directory, "reconciler.conf", error);
+	struct config *config = rec_arena_alloc(arena, sizeof *config);
+	if (!config)
+		return rec_fail_nomem(error);
+	*config = (struct config){.arena = arena};
+	int r = read_user(config, error);
+	if (r == 0 && directory)
+		r = read_in(directory, "reconciler.conf", config, error);
+	if (r == 0)
+		*ret_config = config;
+	return r;
 }

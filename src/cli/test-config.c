@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/file.h"
 #include "cli/config.h"
 
@@ -33,7 +34,7 @@ static int check(const char *text)
 {
 	error.message[0] = '\0';
 	assert_int_equal(rec_file_replace(path, rec_slice_of(text), 0600, &error), 0);
-	return config_check_file(path, &error);
+	return config_read_file(path, NULL, &error);
 }
 
 static void assert_refused(const char *text, int line, const char *words)
@@ -84,7 +85,7 @@ static void test_config__may_be_missing_or_empty(void **state)
 	(void)state;
 	assert_int_equal(check(""), 0);
 	assert_int_equal(check("\n\n; nothing\n"), 0);
-	assert_int_equal(config_check_file("/nonexistent/reconciler.conf", &error), REC_NOT_FOUND);
+	assert_int_equal(config_read_file("/nonexistent/reconciler.conf", NULL, &error), REC_NOT_FOUND);
 }
 
 static void test_config__names_file_and_line_of_an_unknown_key(void **state)
@@ -144,7 +145,7 @@ static void test_config__refuses_what_is_no_text(void **state)
 {
 	(void)state;
 	assert_int_equal(rec_file_replace(path, (struct rec_slice){"[run]\0x", 7}, 0600, &error), 0);
-	assert_int_equal(config_check_file(path, &error), REC_E_INVALID);
+	assert_int_equal(config_read_file(path, NULL, &error), REC_E_INVALID);
 	assert_non_null(strstr(error.message, "NUL"));
 }
 
@@ -152,20 +153,23 @@ static void test_config__is_read_beside_the_store_and_for_the_user(void **state)
 {
 	(void)state;
 	char nested[128], file[192];
+	struct config *config;
+	rec_cleanup(rec_arena_release) struct rec_arena arena;
+	rec_arena_init(&arena, NULL);
 	assert_int_equal(setenv("XDG_CONFIG_HOME", "/nonexistent", 1), 0);
 	assert_int_equal(check("[run]\nbad = 1\n"), REC_E_INVALID);
-	assert_int_equal(config_check(directory, &error), REC_E_INVALID);
-	assert_int_equal(config_check(NULL, &error), 0);
+	assert_int_equal(config_read(directory, &arena, &config, &error), REC_E_INVALID);
+	assert_int_equal(config_read(NULL, &arena, &config, &error), 0);
 	snprintf(nested, sizeof nested, "%s/reconciler", directory);
 	snprintf(file, sizeof file, "%s/reconciler.conf", nested);
 	assert_int_equal(mkdir(nested, 0700), 0);
 	assert_int_equal(rec_file_replace(file, rec_slice_of("[rum]\nx = 1\n"), 0600, &error), 0);
 	assert_int_equal(setenv("XDG_CONFIG_HOME", directory, 1), 0);
-	assert_int_equal(config_check(NULL, &error), REC_E_INVALID);
+	assert_int_equal(config_read(NULL, &arena, &config, &error), REC_E_INVALID);
 	assert_non_null(strstr(error.message, file));
 	assert_int_equal(setenv("XDG_CONFIG_HOME", "relative/is/ignored", 1), 0);
 	assert_int_equal(setenv("HOME", "/nonexistent", 1), 0);
-	assert_int_equal(config_check(NULL, &error), 0);
+	assert_int_equal(config_read(NULL, &arena, &config, &error), 0);
 	unlink(file);
 	rmdir(nested);
 }

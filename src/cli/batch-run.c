@@ -1,0 +1,289 @@
+/* batch-run.c - see batch-run.h. */
+#include "cli/batch-run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "cli/batches.h"
+#include "cli/view.h"
+
+#define REFRESH_US 100000
+
+void batch_run_init(struct batch_run *b, struct cli *cli)
+{
+	char host[256] = "?";
+	*b = (struct batch_run){.cli = cli};
+	gethostname(host, sizeof host - 1);
+	snprintf(b->owner, sizeof b->owner, "%s:%d", host, (int)getpid());
+}
+
+/* ---- Where the shim is -------------------------------------------------------------------------- */
+
+/* Beside this program as installed (../libexec/reconciler), or as built (../shim). */
+static const char *shim_path(struct cli *cli)
+{
+	static const char *const places[] = {"/../libexec/reconciler/reconciler-shim", "/../shim/reconciler-shim"};
+	char self[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+	if (length < 0)
+		return NULL;
+	self[length] = '\0';
+	char *slash = strrchr(self, '/');
+	size_t capacity = (size_t)length + 64;
+	char *path = rec_arena_alloc(&cli->arena, capacity);
+	for (size_t i = 0; path && slash && i < sizeof places / sizeof *places; i++) {
+		snprintf(path, capacity, "%.*s%s", (int)(slash - self), self, places[i]);
+		if (access(path, X_OK) == 0)
+			return path;
+	}
+	return NULL;
+}
+
+/* ---- Environment -------------------------------------------------------------------------------- */
+
+/* The conductor's own, less what it sets itself, plus REC_STORE and --env. NULL: no memory. */
+static const char **environment_make(struct batch_run *b)
+{
+	struct cli *cli = b->cli;
+	struct rec_store_info info;
+	size_t count = 0, used = 0;
+	rec_store_info(cli->store, &info);
+	while (environ[count])
+		count++;
+	size_t capacity = count + b->settings.environment_count + 2, length = strlen(info.location) + 24;
+	const char **environment = rec_arena_alloc(&cli->arena, capacity * sizeof *environment);
+	char *store = rec_arena_alloc(&cli->arena, length);
+	if (!environment || !store)
+		return NULL;
+	snprintf(store, length, "REC_STORE=%s:%s", info.backend, info.location);
+	environment[used++] = store;
+	for (size_t i = 0; i < b->settings.environment_count; i++)
+		environment[used++] = b->settings.environment[i];
+	for (size_t i = 0; i < count; i++)
+		if (strncmp(environ[i], "REC_", 4) != 0)
+			environment[used++] = environ[i];
+	environment[used] = NULL;
+	return environment;
+}
+
+/* ---- The run ------------------------------------------------------------------------------------ */
+
+struct running {
+	struct batch_run *batch;
+	struct view view;
+};
+
+static void tell(void *context, const struct rec_event *event)
+{
+	struct running *running = context;
+	view_event(&running->view, event);
+}
+
+static void refresh(void *context, const struct rec_driver *driver, int64_t now_us)
+{
+	struct running *running = context;
+	struct rec_machine_counts counts = rec_machine_counts(rec_driver_machine(driver));
+	view_draw(&running->view, &counts, now_us);
+}
+
+static int make(void *context, struct rec_error *error)
+{
+	struct running *running = context;
+	return running->batch->make(running->batch, error);
+}
+
+static int options_fill(struct running *running, struct rec_loop_options *o)
+{
+	struct batch_run *b = running->batch;
+	struct cli *cli = b->cli;
+	static char here[PATH_MAX];
+	const char *workdir = b->options.workdir ? b->options.workdir : ".";
+	if (!realpath(workdir, here))
+		return cli_fail("--workdir %s: %s", workdir, strerror(errno));
+	*o = (struct rec_loop_options){
+		.driver = {.store = cli->store,
+			   .batch_id = b->batch_id,
+			   .owner = rec_slice_of(b->owner),
+			   .machine = b->options.machine,
+			   .reconcile_interval_us = b->options.reconcile_interval_us,
+			   .child_owns_run = b->options.child_owns_run,
+			   .all_ready = b->options.all_ready,
+			   .tell = tell,
+			   .context = running},
+		.slots = {.run_directory = batch_run_directory(cli),
+			  .shim_path = shim_path(cli),
+			  .batch_id = b->batch_id,
+			  .slot_count = b->options.machine.max_parallel,
+			  .command = b->settings.command,
+			  .environment = environment_make(b),
+			  .workdir = here,
+			  .log_limit_bytes = b->options.log_limit_bytes},
+		.refresh_us = running->view.live ? REFRESH_US : 0,
+		.refresh = refresh,
+		.context = running,
+	};
+	o->driver.machine.seed = rec_random_u64();
+	if (!o->slots.run_directory)
+		return cli_fail("this store has no place for running tasks (use a SQLite store)");
+	if (!o->slots.shim_path)
+		return cli_fail("reconciler-shim: not found beside this program (reinstall reconciler)");
+	return o->slots.environment ? STATUS_OK : cli_fail("out of memory");
+}
+
+/* ---- The end ------------------------------------------------------------------------------------ */
+
+static int summary_write(int fd, const struct view_summary *summary)
+{
+	rec_cleanup(rec_buffer_release) struct rec_buffer json;
+	rec_buffer_init(&json, NULL, 1u << 20);
+	view_summary_json(&json, summary);
+	rec_buffer_add_text(&json, "\n");
+	return write(fd, json.data, json.length) == (ssize_t)json.length ? 0 : -1;
+}
+
+/* --on-end: its failure is a warning; the batch has ended whatever it says. */
+static void on_end(struct batch_run *b, const struct view_summary *summary)
+{
+	const char **words;
+	size_t count;
+	struct rec_error error;
+	int ends[2], status = 0;
+	pid_t pid;
+	if (!b->options.on_end)
+		return;
+	if (command_split(b->cli, b->options.on_end, &words, &count, &error) < 0 || count == 0 ||
+	    command_resolve(b->cli, words, &error) < 0) {
+		cli_warn(b->cli, "--on-end %s", error.message);
+		return;
+	}
+	posix_spawn_file_actions_t actions;
+	if (pipe(ends) != 0 || posix_spawn_file_actions_init(&actions) != 0)
+		return;
+	posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO);
+	posix_spawn_file_actions_addclose(&actions, ends[1]);
+	int failed = posix_spawn(&pid, words[0], &actions, NULL, (char *const *)(uintptr_t)words, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	close(ends[0]);
+	if (!failed)
+		summary_write(ends[1], summary); /* fits a pipe; a reader that is gone is its own affair */
+	close(ends[1]);
+	while (!failed && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (failed || status != 0)
+		cli_warn(b->cli, "--on-end %s: %s", words[0], failed ? strerror(failed) : "did not succeed");
+}
+
+static int exit_status(const struct rec_loop_result *result)
+{
+	if (result->signal)
+		return STATUS_SIGNAL + result->signal;
+	return batch_exit_status(result->outcome);
+}
+
+static int run(struct running *running)
+{
+	struct batch_run *b = running->batch;
+	struct rec_loop_options options;
+	struct rec_loop_result result;
+	struct rec_error error = {.code = 0};
+	char shown[REC_ID_BYTES_MAX + 1];
+	int status = options_fill(running, &options);
+	if (status)
+		return status;
+	rec_text_shown(shown, sizeof shown, b->batch_id);
+	int r = rec_loop_run(&options, make, &result, &error);
+	if (r == REC_CONFLICT)
+		return cli_fail("batch %s: another conductor runs it (reconciler status shows it)", shown);
+	if (r == REC_REFUSED || r == REC_NOT_FOUND)
+		return r == REC_REFUSED ? cli_refuse("batch %s: it has completed", shown)
+					: cli_outcome(r, "batch", b->batch_id, &error);
+	if (r < 0)
+		return cli_error(&error);
+	if (r > 0)
+		return r - REC_END; /* `make` said why */
+	struct view_summary summary = {.batch_id = b->batch_id,
+				       .outcome = result.outcome,
+				       .counts = result.counts,
+				       .skipped = (int64_t)result.reconciled.skipped,
+				       .killed = (int64_t)(result.reconciled.killed + result.reconciled.held),
+				       .requeued = (int64_t)result.reconciled.requeued,
+				       .errors = (int64_t)result.errors};
+	view_end(&running->view, &summary);
+	output_flush(&b->cli->out);
+	on_end(b, &summary);
+	return exit_status(&result);
+}
+
+int batch_run(struct batch_run *b)
+{
+	struct running running = {.batch = b};
+	view_init(&running.view, b->cli);
+	int status = run(&running);
+	view_release(&running.view);
+	return status;
+}
+
+/* ---- Detaching ---------------------------------------------------------------------------------- */
+
+int batch_detach(struct cli *cli, int *ret_status)
+{
+	int ends[2];
+	char text[1024];
+	size_t length = 0;
+	ssize_t n;
+	if (pipe(ends) != 0) {
+		*ret_status = cli_fail("--detach: %s", strerror(errno));
+		return -1;
+	}
+	pid_t pid = fork();
+	if (pid == 0) {
+		close(ends[0]);
+		setsid();
+		return ends[1];
+	}
+	close(ends[1]);
+	while (pid > 0 && length < sizeof text - 1 && (n = read(ends[0], text + length, sizeof text - 1 - length)) > 0)
+		length += (size_t)n;
+	close(ends[0]);
+	text[length] = '\0';
+	*ret_status = pid < 0 ? cli_fail("--detach: %s", strerror(errno)) : STATUS_TROUBLE;
+	if (pid > 0 && length > 0) { /* it lives: the batch exists */
+		cli_print_id(cli, text);
+		*ret_status = STATUS_OK;
+	} else if (pid > 0) { /* it said why on our standard error */
+		int status = 0;
+		waitpid(pid, &status, 0);
+		*ret_status = WIFEXITED(status) ? WEXITSTATUS(status) : STATUS_TROUBLE;
+	}
+	return -1;
+}
+
+void batch_detached(struct batch_run *b, int notice)
+{
+	rec_cleanup(rec_buffer_release) struct rec_buffer path;
+	rec_buffer_init(&path, NULL, 64u << 10);
+	rec_batch_lock_path(&path, batch_run_directory(b->cli), b->batch_id);
+	if (!path.failed && path.length > 5) /* ".lock" -> ".log" */
+		memcpy(path.data + path.length - 5, ".log", 5);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int log = path.failed ? -1 : open(path.data, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	if (write(notice, b->batch_id.data, b->batch_id.length) < 0)
+		cli_note(b->cli, "--detach: nobody waits");
+	close(notice);
+	if (null >= 0) {
+		dup2(null, STDIN_FILENO);
+		dup2(b->cli->format == FORMAT_NDJSON && log >= 0 ? log : null, STDOUT_FILENO);
+		dup2(log >= 0 ? log : null, STDERR_FILENO);
+		close(null);
+	}
+	rec_close_fd(&log);
+}

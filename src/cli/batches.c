@@ -1,0 +1,126 @@
+/* batches.c - see batches.h. */
+#include "cli/batches.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "conductor/shim-slots.h"
+
+#define RUN_DIRECTORY "rec-run"
+
+/* ---- Finding ------------------------------------------------------------------------------------ */
+
+struct finding {
+	struct cli *cli;
+	struct rec_slice prefix;
+	struct rec_slice found; /* the first that begins with it */
+	uint64_t count;
+	bool exact;
+};
+
+static int find_one(void *context, const struct rec_batch *batch)
+{
+	struct finding *f = context;
+	struct rec_slice id = batch->batch_id;
+	if (f->exact || id.length < f->prefix.length || memcmp(id.data, f->prefix.data, f->prefix.length) != 0)
+		return 0;
+	f->exact = id.length == f->prefix.length;
+	f->count++;
+	if (f->count > 1 && !f->exact)
+		return 0;
+	char *copy = rec_arena_strndup(&f->cli->arena, id.data, id.length);
+	f->found = (struct rec_slice){copy, id.length};
+	return copy ? 0 : REC_E_NOMEM;
+}
+
+int batch_find(struct cli *cli, const char *text, struct rec_batch *ret_batch)
+{
+	struct finding f = {.cli = cli, .prefix = rec_slice_of(text)};
+	struct rec_error error = {0};
+	char shown[REC_ID_BYTES_MAX + 1];
+	rec_text_shown(shown, sizeof shown, f.prefix);
+	if (rec_store_batches(cli->store, find_one, &f, &error) < 0)
+		return cli_error(&error);
+	if (f.count == 0 || f.prefix.length == 0)
+		return cli_refuse("batch %s: not found (reconciler status lists them)", shown);
+	if (f.count > 1 && !f.exact)
+		return cli_refuse("batch %s: ambiguous (%" PRIu64 " batches begin so)", shown, f.count);
+	int r = rec_store_batch_get(cli->store, f.found, &cli->arena, ret_batch, &error);
+	return cli_outcome(r, "batch", f.found, &error);
+}
+
+/* ---- Living ------------------------------------------------------------------------------------- */
+
+const char *batch_run_directory(struct cli *cli)
+{
+	struct rec_store_info info;
+	rec_store_info(cli->store, &info);
+	if (!info.directory)
+		return NULL;
+	size_t length = strlen(info.directory) + sizeof "/" RUN_DIRECTORY;
+	char *path = rec_arena_alloc(&cli->arena, length);
+	if (path)
+		snprintf(path, length, "%s/" RUN_DIRECTORY, info.directory);
+	return path;
+}
+
+int batch_living(struct cli *cli, struct rec_slice batch_id, bool *ret_living)
+{
+	rec_cleanup(rec_buffer_release) struct rec_buffer path;
+	struct rec_error error;
+	const char *directory = batch_run_directory(cli);
+	rec_buffer_init(&path, NULL, 64u << 10);
+	*ret_living = false;
+	if (!directory)
+		return STATUS_OK;
+	if (rec_batch_lock_path(&path, directory, batch_id) < 0)
+		return cli_fail("out of memory");
+	return rec_file_locked(path.data, ret_living, &error) < 0 ? cli_error(&error) : STATUS_OK;
+}
+
+/* ---- Counting ----------------------------------------------------------------------------------- */
+
+static void count_finished(struct batch_counts *counts, const struct rec_batch_task *task)
+{
+	if (!rec_status_success(task->believed))
+		counts->failed++;
+	else if (task->own)
+		counts->done++;
+	else
+		counts->skipped++;
+}
+
+void batch_count_task(struct batch_counts *counts, const struct rec_batch_task *task, bool unmet, int64_t now_us)
+{
+	if (rec_slice_equal(task->phase, rec_slice_of("finished")))
+		count_finished(counts, task);
+	else if (rec_slice_equal(task->phase, rec_slice_of("running")))
+		counts->running++;
+	else if (rec_slice_equal(task->phase, rec_slice_of("held")))
+		counts->held++;
+	else if (unmet || task->not_before_us > now_us)
+		counts->waiting++;
+	else
+		counts->queued++;
+}
+
+int batch_exit_status(enum rec_batch_status status)
+{
+	return status == REC_BATCH_COMPLETED ? STATUS_OK : STATUS_NO;
+}
+
+static void describe_one(struct rec_buffer *out, int64_t count, const char *what)
+{
+	if (count > 0)
+		rec_buffer_printf(out, "%s%" PRId64 " task%s %s", out->length ? ", " : "", count, count == 1 ? "" : "s",
+				  what);
+}
+
+void batch_describe_reconciliation(struct rec_buffer *out, int64_t skipped, int64_t killed, int64_t requeued)
+{
+	describe_one(out, skipped, "skipped (externally completed)");
+	describe_one(out, killed, "killed (externally blocked)");
+	describe_one(out, requeued, "requeued");
+}

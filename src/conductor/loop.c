@@ -1,0 +1,180 @@
+/* loop.c - see loop.h. A wait for four descriptors and a time is one ppoll(2); the slots gather any number of
+ * sockets behind one of the four. (A library's event loop was weighed and left: it would add its start-up and its
+ * memory to every run and carry nothing that these lines do not.)
+ *
+ * The store's wake-up may come before its commit is visible, so struct rec_relook plans further steps after it. */
+#include "conductor/loop.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#define NO_MEMORY_PAUSE_US 1000000
+#define WAIT_US_MAX (INT64_C(3600) * 1000000)
+
+struct loop {
+	const struct rec_loop_options *options;
+	struct rec_shim_slots *slots;
+	struct rec_driver *driver;
+	struct rec_relook relook;
+	int signal_fd, wake_fd;
+	int64_t due_us, refresh_us; /* monotonic: next step, next refresh */
+	int signal, signals;
+};
+
+static int64_t now_us(void)
+{
+	return rec_clock_real.monotonic_us(rec_clock_real.context);
+}
+
+/* ---- Signals ------------------------------------------------------------------------------------ */
+
+static int signals_open(struct loop *loop, sigset_t *before, struct rec_error *error)
+{
+	sigset_t wanted;
+	sigemptyset(&wanted);
+	sigaddset(&wanted, SIGINT);
+	sigaddset(&wanted, SIGTERM);
+	sigaddset(&wanted, SIGHUP);
+	if (sigprocmask(SIG_BLOCK, &wanted, before) != 0)
+		return rec_fail_errno(error, errno, "signals");
+	loop->signal_fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+	return loop->signal_fd < 0 ? rec_fail_errno(error, errno, "signals") : 0;
+}
+
+static void signals_read(struct loop *loop)
+{
+	struct signalfd_siginfo info;
+	while (read(loop->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
+		if (info.ssi_signo == SIGHUP)
+			continue;
+		if (!loop->signal || info.ssi_signo == SIGTERM)
+			loop->signal = (int)info.ssi_signo;
+		if (info.ssi_signo == SIGTERM || ++loop->signals > 1)
+			rec_driver_force(loop->driver);
+		else
+			rec_driver_drain(loop->driver);
+	}
+}
+
+/* ---- Waiting ------------------------------------------------------------------------------------ */
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t wait_us(const struct loop *loop, int64_t now)
+{
+	int64_t wait = loop->due_us == INT64_MAX ? WAIT_US_MAX : loop->due_us - now;
+	int64_t again = rec_relook_wait_us(&loop->relook, now);
+	int slots_ms = rec_shim_slots_wait_ms(loop->slots);
+	if (again >= 0)
+		wait = earlier(wait, again);
+	if (slots_ms >= 0)
+		wait = earlier(wait, slots_ms * INT64_C(1000));
+	if (loop->options->refresh_us)
+		wait = earlier(wait, loop->refresh_us - now);
+	return wait < 0 ? 0 : earlier(wait, WAIT_US_MAX);
+}
+
+static int wait_for_something(struct loop *loop, struct rec_error *error)
+{
+	struct pollfd waits[] = {{.fd = loop->signal_fd, .events = POLLIN},
+				 {.fd = rec_shim_slots_fd(loop->slots), .events = POLLIN},
+				 {.fd = loop->wake_fd, .events = POLLIN}};
+	int64_t wait = wait_us(loop, now_us());
+	struct timespec limit = {.tv_sec = wait / 1000000, .tv_nsec = wait % 1000000 * 1000};
+	int ready = ppoll(waits, sizeof waits / sizeof *waits, &limit, NULL);
+	if (ready < 0 && errno != EINTR)
+		return rec_fail_errno(error, errno, "waiting");
+	if (ready > 0 && waits[0].revents)
+		signals_read(loop);
+	if (ready > 0 && waits[2].revents) {
+		rec_store_wake_drain(loop->options->driver.store);
+		rec_relook_woken(&loop->relook, now_us());
+	}
+	return 0;
+}
+
+static void refresh(struct loop *loop)
+{
+	int64_t now = now_us();
+	if (!loop->options->refresh_us || now < loop->refresh_us)
+		return;
+	loop->options->refresh(loop->options->context, loop->driver, now);
+	loop->refresh_us = now + loop->options->refresh_us;
+}
+
+/* REC_END: the batch has ended. */
+static int turn(struct loop *loop, struct rec_error *error)
+{
+	rec_relook_looked(&loop->relook, now_us());
+	int r = rec_driver_step(loop->driver, &loop->due_us, error);
+	if (r == REC_E_NOMEM) {
+		loop->due_us = now_us() + NO_MEMORY_PAUSE_US;
+		r = 0;
+	}
+	refresh(loop);
+	return r == 0 ? wait_for_something(loop, error) : r;
+}
+
+/* ---- The whole run ------------------------------------------------------------------------------ */
+
+static void result_fill(const struct loop *loop, struct rec_loop_result *result)
+{
+	const struct rec_machine *machine = rec_driver_machine(loop->driver);
+	*result = (struct rec_loop_result){.outcome = rec_driver_outcome(loop->driver),
+					   .signal = loop->signal,
+					   .counts = rec_machine_counts(machine),
+					   .reconciled = rec_machine_reconciled(machine),
+					   .errors = rec_driver_errors(loop->driver)};
+}
+
+static int run(struct loop *loop, struct rec_loop_result *ret_result, struct rec_error *error)
+{
+	struct rec_driver_options driver = loop->options->driver;
+	driver.slots = rec_shim_slots_table(loop->slots);
+	int r = rec_store_wake_fd(driver.store, &loop->wake_fd, error);
+	if (r == 0)
+		r = rec_driver_new(&driver, &loop->driver, error);
+	if (r == 0 && loop->options->begun)
+		loop->options->begun(loop->options->context, loop->driver);
+	while (r == 0)
+		r = turn(loop, error);
+	if (r != REC_END)
+		return r;
+	result_fill(loop, ret_result);
+	return 0;
+}
+
+static int make_held(struct loop *loop, rec_loop_make_fn *make, struct rec_error *error)
+{
+	struct rec_slots table = rec_shim_slots_table(loop->slots);
+	int r = table.ops->hold(table.self, loop->options->driver.batch_id, error);
+	return r == 0 && make ? make(loop->options->context, error) : r;
+}
+
+int rec_loop_run(const struct rec_loop_options *options, rec_loop_make_fn *make, struct rec_loop_result *ret_result,
+		 struct rec_error *error)
+{
+	struct loop loop = {.options = options, .signal_fd = -1, .wake_fd = -1};
+	sigset_t before;
+	int r = signals_open(&loop, &before, error);
+	if (r == 0)
+		r = rec_shim_slots_open(&options->slots, &loop.slots, error);
+	if (r == 0)
+		r = make_held(&loop, make, error);
+	if (r == 0)
+		r = run(&loop, ret_result, error);
+	rec_driver_free(loop.driver);
+	rec_shim_slots_close(loop.slots);
+	rec_close_fd(&loop.signal_fd);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return r;
+}
