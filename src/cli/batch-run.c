@@ -202,7 +202,8 @@ static int run(struct running *running)
 	rec_text_shown(shown, sizeof shown, b->batch_id);
 	int r = rec_loop_run(&options, make, &result, &error);
 	if (r == REC_CONFLICT)
-		return cli_fail("batch %s: another conductor runs it (reconciler status shows it)", shown);
+		return cli_fail("batch %s: is run by %s (reconciler wait watches it, reconciler stop ends it)", shown,
+				batch_holder(b->cli, b->batch_id));
 	if (r == REC_REFUSED || r == REC_NOT_FOUND)
 		return r == REC_REFUSED ? cli_refuse("batch %s: it has completed", shown)
 					: cli_outcome(r, "batch", b->batch_id, &error);

@@ -9,6 +9,7 @@
 #include "conductor/shim-slots.h"
 
 #define RUN_DIRECTORY "rec-run"
+#define HOLDER_BYTES_MAX 1024
 
 /* ---- Finding ------------------------------------------------------------------------------------ */
 
@@ -78,6 +79,21 @@ int batch_living(struct cli *cli, struct rec_slice batch_id, bool *ret_living)
 	if (rec_batch_lock_path(&path, directory, batch_id) < 0)
 		return cli_fail("out of memory");
 	return rec_file_locked(path.data, ret_living, &error) < 0 ? cli_error(&error) : STATUS_OK;
+}
+
+const char *batch_holder(struct cli *cli, struct rec_slice batch_id)
+{
+	rec_cleanup(rec_buffer_release) struct rec_buffer path;
+	rec_cleanup(rec_buffer_release) struct rec_buffer text;
+	const char *directory = batch_run_directory(cli), *unknown = "another process";
+	rec_buffer_init(&path, NULL, 64u << 10);
+	rec_buffer_init(&text, NULL, HOLDER_BYTES_MAX);
+	if (!directory || rec_batch_lock_path(&path, directory, batch_id) < 0 ||
+	    rec_file_read(path.data, HOLDER_BYTES_MAX, &text, NULL) != 0 || text.length == 0)
+		return unknown;
+	text.length -= text.data[text.length - 1] == '\n';
+	char *holder = rec_arena_strndup(&cli->arena, text.data, text.length);
+	return holder ? holder : unknown;
 }
 
 /* ---- Counting ----------------------------------------------------------------------------------- */

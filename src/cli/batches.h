@@ -12,6 +12,9 @@ const char *batch_run_directory(struct cli *cli);
 /* Does a living conductor on this host hold the batch? Asked of its lock, never of a pid. 0 or the exit status. */
 int batch_living(struct cli *cli, struct rec_slice batch_id, bool *ret_living);
 
+/* Who holds it, as its lock file says: "pid 12 on host"; "another process" if that cannot be read. In cli->arena. */
+const char *batch_holder(struct cli *cli, struct rec_slice batch_id);
+
 /* Exclusive: they add up to the batch's tasks. */
 struct batch_counts {
 	uint64_t waiting, queued, running, held, done, failed, skipped;

@@ -42,9 +42,25 @@ static const struct command command_blocker = {
 };
 
 static const struct command *const commands[] = {
-	&command_init,   &command_task,   &command_blocker, &command_check, &command_apply,      &command_watch,
-	&command_run,    &command_resume, &command_status,  &command_stop,  &command_logs,       &command_heartbeat,
-	&command_policy, &command_events, &command_doctor,  &command_gc,    &command_completion, NULL,
+	&command_init,
+	&command_task,
+	&command_blocker,
+	&command_check,
+	&command_apply,
+	&command_watch,
+	&command_run,
+	&command_resume,
+	&command_status,
+	&command_stop,
+	&command_wait,
+	&command_logs,
+	&command_heartbeat,
+	&command_policy,
+	&command_events,
+	&command_doctor,
+	&command_gc,
+	&command_completion,
+	NULL,
 };
 
 static const char *const examples[] = {

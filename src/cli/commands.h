@@ -33,6 +33,7 @@ extern const struct command command_run;
 extern const struct command command_resume;
 extern const struct command command_stop;
 extern const struct command command_status;
+extern const struct command command_wait;
 extern const struct command command_logs;
 extern const struct command command_heartbeat;
 extern const struct command command_completion;
