@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/json.h"
@@ -191,7 +192,6 @@ static void title_read(struct view *v, struct view_running *running)
 static void draw_running(struct view *v, struct view_running *running, int64_t now_us)
 {
 	rec_cleanup(rec_buffer_release) struct rec_buffer line;
-	size_t columns = v->err.columns ? v->err.columns : 80;
 	rec_buffer_init(&line, NULL, 8192);
 	if (!running->title[0])
 		title_read(v, running);
@@ -202,34 +202,50 @@ static void draw_running(struct view *v, struct view_running *running, int64_t n
 	if (running->attempt > 1)
 		rec_buffer_printf(&line, "  attempt %" PRId64, running->attempt);
 	rec_buffer_add_text(&line, "  ");
-	if (columns > line.length + 4)
-		rec_text_show(&line, rec_slice_of(running->title), columns - line.length - 4);
+	if (v->columns > line.length + 4)
+		rec_text_show(&line, rec_slice_of(running->title), v->columns - line.length - 4);
 	output_styled(&v->err, STYLE_CYAN, rec_buffer_slice(&line));
 	output_text(&v->err, "\n");
 	v->drawn++;
 }
 
+static void add_bar(struct rec_buffer *out, size_t full)
+{
+	rec_buffer_add_text(out, "[");
+	for (size_t i = 0; i < BAR_COLUMNS; i++)
+		rec_buffer_add_text(out, i < full ? "#" : ".");
+	rec_buffer_add_text(out, "]");
+}
+
 static void draw_bar(struct view *v, const struct rec_machine_counts *c, int64_t now_us)
 {
+	rec_cleanup(rec_buffer_release) struct rec_buffer line;
 	uint64_t finished = c->done + c->skipped + c->failed, left = c->waiting + c->queued + c->running;
-	uint64_t all = finished + left + c->held, since = finished - (v->begun ? v->finished_before : finished);
-	size_t full = all ? (size_t)(finished * BAR_COLUMNS / all) : BAR_COLUMNS;
-	char bar[BAR_COLUMNS + 1];
-	memset(bar, '.', BAR_COLUMNS);
-	memset(bar, '#', full);
-	bar[BAR_COLUMNS] = '\0';
-	output_printf(&v->err, "[%s] %" PRIu64 "/%" PRIu64 "  ", bar, finished, all);
-	output_printf(&v->err,
-		      "%" PRIu64 " done, %" PRIu64 " running, %" PRIu64 " held, %" PRIu64 " failed, %" PRIu64
-		      " skipped",
-		      c->done, c->running, c->held, c->failed, c->skipped);
+	uint64_t all = finished + left + c->held, since = finished - v->finished_before;
+	rec_buffer_init(&line, NULL, 4096);
+	add_bar(&line, all ? (size_t)(finished * BAR_COLUMNS / all) : BAR_COLUMNS);
+	rec_buffer_printf(&line,
+			  " %" PRIu64 "/%" PRIu64 "  %" PRIu64 " done, %" PRIu64 " running, %" PRIu64 " held, %" PRIu64
+			  " failed, %" PRIu64 " skipped",
+			  finished, all, c->done, c->running, c->held, c->failed, c->skipped);
 	if (since > 0 && left > 0) {
-		output_text(&v->err, "  about ");
-		add_duration(&v->err.buffer, (now_us - v->started_us) / (int64_t)since * (int64_t)left);
-		output_text(&v->err, " left");
+		rec_buffer_add_text(&line, "  about ");
+		add_duration(&line, (now_us - v->started_us) / (int64_t)since * (int64_t)left);
+		rec_buffer_add_text(&line, " left");
 	}
+	struct rec_slice shown = rec_buffer_slice(&line);
+	if (shown.length >= v->columns) /* a line that wraps could not be taken back */
+		shown.length = v->columns - 1;
+	output_bytes(&v->err, shown);
 	output_text(&v->err, "\n");
 	v->drawn++;
+}
+
+/* The window may have changed since the last drawing. */
+static size_t columns_now(void)
+{
+	struct winsize window;
+	return ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 20 ? window.ws_col : 80;
 }
 
 void view_draw(struct view *v, const struct rec_machine_counts *counts, int64_t now_us)
@@ -240,6 +256,7 @@ void view_draw(struct view *v, const struct rec_machine_counts *counts, int64_t 
 	}
 	if (!v->live)
 		return;
+	v->columns = columns_now();
 	erase(v);
 	for (size_t i = 0; i < v->running_count && i < LIVE_LINES_MAX; i++)
 		draw_running(v, &v->running[i], now_us);

@@ -22,6 +22,7 @@ struct view {
 	struct output err; /* standard error, for the live lines */
 	bool live;         /* redraw in place */
 	bool ended;        /* the batch's last event is in `last` */
+	size_t columns;    /* of the terminal, at the last drawing */
 	size_t drawn;      /* lines on the screen that the next drawing replaces */
 	struct view_running running[VIEW_RUNNING_MAX];
 	size_t running_count;
