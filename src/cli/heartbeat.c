@@ -2,33 +2,28 @@
  * REC_TASK_FILE names; no store is opened, so a worker may call it as often as it likes. */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/commands.h"
-#include "shim/protocol.h"
+#include "conductor/run-files.h"
 
 static const char *const examples[] = {"while work_goes_on; do reconciler heartbeat; done", NULL};
 
 static int heartbeat_run(struct cli *cli, const struct arguments *arguments)
 {
-	char path[PATH_MAX];
+	rec_cleanup(rec_buffer_release) struct rec_buffer path;
+	const char *task_file = getenv("REC_TASK_FILE");
 	(void)cli, (void)arguments;
-	const char *task = getenv("REC_TASK_FILE");
-	const char *slash = task ? strrchr(task, '/') : NULL;
-	if (!slash || strcmp(slash + 1, REC_SLOT_TASK) != 0)
-		return cli_fail(
-			"heartbeat: REC_TASK_FILE is not set (it works inside a task that reconciler run started)");
-	int length = snprintf(path, sizeof path, "%.*s/" REC_SLOT_HEARTBEAT, (int)(slash - task), task);
-	if (length < 0 || (size_t)length >= sizeof path)
-		return cli_fail("heartbeat: REC_TASK_FILE: too long");
-	rec_cleanup(rec_close_fd) int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	rec_buffer_init(&path, NULL, 64u << 10);
+	if (!task_file || rec_heartbeat_path(&path, task_file) != 0)
+		return cli_fail("heartbeat: REC_TASK_FILE does not name a task's file (it works inside a task that "
+				"reconciler run started)");
+	rec_cleanup(rec_close_fd) int fd = open(path.data, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0 || futimens(fd, NULL) < 0)
-		return cli_fail("heartbeat: %s: %s", path, strerror(errno));
+		return cli_fail("heartbeat: %s: %s", path.data, strerror(errno));
 	return STATUS_OK;
 }
 

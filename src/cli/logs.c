@@ -5,9 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -15,7 +13,7 @@
 #include "cli/batches.h"
 #include "cli/commands.h"
 #include "cli/loop.h"
-#include "shim/log-name.h"
+#include "conductor/run-files.h"
 
 #define PIECE_BYTES (64u << 10)
 #define AGAIN_US 100000 /* a file says nothing by itself when it grows */
@@ -34,7 +32,7 @@ static const char *const examples[] = {"reconciler logs 4be0", "reconciler logs 
 struct logs {
 	struct cli *cli;
 	struct rec_slice task_id;
-	char path[PATH_MAX];
+	struct rec_buffer path;
 	uint64_t attempt;
 	int fd; /* -1: nothing was printed yet */
 };
@@ -58,24 +56,25 @@ static uint64_t last_attempt(const char *folder)
 /* Which attempt is meant, and where its output is. 0 or the exit status. */
 static int locate(struct logs *l, const struct arguments *arguments)
 {
-	char folder[REC_LOG_FOLDER_BYTES], name[REC_LOG_NAME_BYTES], path[PATH_MAX];
 	struct rec_error error;
 	struct rec_task task;
+	char shown[REC_ID_BYTES_MAX + 1];
 	const char *run = batch_run_directory(l->cli);
 	if (option_count(arguments, "attempt", &l->attempt, &error) < 0)
 		return cli_error(&error);
 	int r = rec_store_get(l->cli->store, l->task_id, &l->cli->arena, &task, &error);
 	if (r != 0)
 		return cli_outcome(r, "task", l->task_id, &error);
-	rec_log_folder(l->task_id.data, l->task_id.length, folder);
-	snprintf(path, sizeof path, "%s/logs/%s", run ? run : "", folder);
+	if (rec_log_folder_path(&l->path, run ? run : "", l->task_id) != 0)
+		return cli_fail("out of memory");
 	if (l->attempt == 0)
-		l->attempt = task.claimed ? task.attempt : last_attempt(path);
+		l->attempt = task.claimed ? task.attempt : last_attempt(l->path.data);
 	if (l->attempt == 0 || l->attempt > INT32_MAX)
 		return cli_refuse("task %s: no attempt of it has printed anything",
-				  rec_text_shown(path, REC_ID_BYTES_MAX, l->task_id));
-	rec_log_name(l->task_id.data, l->task_id.length, (int32_t)l->attempt, name);
-	snprintf(l->path, sizeof l->path, "%s/logs/%s", run ? run : "", name);
+				  rec_text_shown(shown, sizeof shown, l->task_id));
+	rec_buffer_clear(&l->path);
+	if (rec_log_path(&l->path, run ? run : "", l->task_id, (uint32_t)l->attempt) != 0)
+		return cli_fail("out of memory");
 	return STATUS_OK;
 }
 
@@ -84,16 +83,16 @@ static int copy(struct logs *l)
 {
 	struct output *out = &l->cli->out;
 	if (l->fd < 0)
-		l->fd = open(l->path, O_RDONLY | O_CLOEXEC);
+		l->fd = open(l->path.data, O_RDONLY | O_CLOEXEC);
 	if (l->fd < 0)
-		return errno == ENOENT ? STATUS_OK : cli_fail("%s: %s", l->path, strerror(errno));
+		return errno == ENOENT ? STATUS_OK : cli_fail("%s: %s", l->path.data, strerror(errno));
 	for (;;) {
 		char *space = rec_buffer_space(&out->buffer, PIECE_BYTES);
 		ssize_t length = space ? read(l->fd, space, PIECE_BYTES) : 0;
 		if (length < 0 && errno == EINTR)
 			continue;
 		if (length < 0)
-			return cli_fail("%s: %s", l->path, strerror(errno));
+			return cli_fail("%s: %s", l->path.data, strerror(errno));
 		rec_buffer_added(&out->buffer, (size_t)length);
 		output_more(out);
 		if (length == 0 || output_broken(out))
@@ -140,6 +139,7 @@ static int follow(struct logs *l)
 static int logs_run(struct cli *cli, const struct arguments *arguments)
 {
 	struct logs l = {.cli = cli, .fd = -1};
+	rec_buffer_init(&l.path, NULL, 64u << 10);
 	int status = cli_open(cli, REC_STORE_READ);
 	if (!status)
 		status = cli_task_id(cli, arguments->words[0], &l.task_id);
@@ -148,8 +148,9 @@ static int logs_run(struct cli *cli, const struct arguments *arguments)
 	if (!status)
 		status = option_given(arguments, "follow") ? follow(&l) : copy(&l);
 	if (!status && l.fd < 0 && option_given(arguments, "attempt"))
-		status = cli_refuse("%s: that attempt has printed nothing", l.path);
+		status = cli_refuse("%s: that attempt has printed nothing", l.path.data);
 	rec_close_fd(&l.fd);
+	rec_buffer_release(&l.path);
 	return status;
 }
 
