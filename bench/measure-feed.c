@@ -77,23 +77,23 @@ static void change_tasks(struct feed *f, size_t count)
 static double bare_looks(void *context)
 {
 	struct feed *f = context;
-	double begin = measure_now_us();
+	double begin = measure_cpu_us();
 
 	for (size_t k = 0; k < IDLE_LOOKS; k++) {
 		if (sqlite3_step(f->version) != SQLITE_ROW)
 			measure_die("data_version", sqlite3_errmsg(f->foreign));
 		sqlite3_reset(f->version);
 	}
-	return (measure_now_us() - begin) / IDLE_LOOKS;
+	return (measure_cpu_us() - begin) / IDLE_LOOKS;
 }
 
 static double idle_looks(void *context)
 {
-	double begin = measure_now_us();
+	double begin = measure_cpu_us();
 
 	for (size_t k = 0; k < IDLE_LOOKS; k++)
 		(void)look(context);
-	return (measure_now_us() - begin) / IDLE_LOOKS;
+	return (measure_cpu_us() - begin) / IDLE_LOOKS;
 }
 
 static void measure_idle(struct feed *f, size_t runs)
@@ -113,9 +113,9 @@ static void measure_tick(struct feed *f, size_t changes, size_t runs)
 
 	for (size_t i = 0; i < runs; i++) {
 		change_tasks(f, changes);
-		double begin = measure_now_us();
+		double begin = measure_cpu_us();
 		uint64_t told = look(f);
-		times[i] = measure_now_us() - begin;
+		times[i] = measure_cpu_us() - begin;
 		if (told == 0)
 			measure_die("tick", "the watch did not see a change");
 	}
@@ -133,9 +133,9 @@ static void start_watch(struct feed *f)
 		subject_must(
 			rec_watch_believe(f->watch, f->subject.belief.ids[i], f->subject.belief.statuses[i], &error),
 			&error);
-	double begin = measure_now_us();
+	double begin = measure_cpu_us();
 	(void)look(f);
-	printf("first_look_us\t%.1f\n", measure_now_us() - begin);
+	printf("first_look_us\t%.1f\n", measure_cpu_us() - begin);
 }
 
 int main(int count, char **arguments)

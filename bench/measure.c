@@ -25,6 +25,14 @@ double measure_now_us(void)
 	return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
 }
 
+double measure_cpu_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
+}
+
 void measure_die(const char *what, const char *why)
 {
 	(void)fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, what, why);
@@ -103,7 +111,12 @@ struct measure_result measure_pairs_result(struct measure_pairs *p)
 	};
 }
 
-double measure_command_us(char *const arguments[], long *ret_rss_kib)
+static double timeval_us(struct timeval t)
+{
+	return (double)t.tv_sec * 1e6 + (double)t.tv_usec;
+}
+
+struct measure_command measure_command(char *const arguments[])
 {
 	posix_spawn_file_actions_t actions;
 	posix_spawn_file_actions_init(&actions);
@@ -122,7 +135,7 @@ double measure_command_us(char *const arguments[], long *ret_rss_kib)
 	double end = measure_now_us();
 	if (!WIFEXITED(status) || WEXITSTATUS(status) > 1)
 		measure_die(arguments[0], "failed");
-	if (ret_rss_kib)
-		*ret_rss_kib = usage.ru_maxrss;
-	return end - begin;
+	return (struct measure_command){.wall_us = end - begin,
+					.cpu_us = timeval_us(usage.ru_utime) + timeval_us(usage.ru_stime),
+					.rss_kib = usage.ru_maxrss};
 }

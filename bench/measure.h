@@ -4,7 +4,10 @@
 
 #include <stddef.h>
 
-double measure_now_us(void);
+double measure_now_us(void); /* the wall's, where something is waited for */
+/* What this process has used, user and system: nothing that is compared here waits for anything but the processor,
+ * and other programs on the machine do not count. */
+double measure_cpu_us(void);
 /* Prints "PROGRAM: WHAT: WHY" to standard error and exits 2. */
 void measure_die(const char *what, const char *why) __attribute__((noreturn));
 /* Memory that is there, or the end of the program. */
@@ -29,8 +32,12 @@ struct measure_result {
 };
 struct measure_result measure_pairs_result(struct measure_pairs *p);
 
-/* Runs a program with standard output sent to /dev/null; wall time. Any end but one of the exit statuses 0
- * and 1 ends this program. ret_rss_kib (may be NULL): its largest resident set. */
-double measure_command_us(char *const arguments[], long *ret_rss_kib);
+struct measure_command {
+	double wall_us, cpu_us; /* from the start to the end; what it used */
+	long rss_kib;           /* its largest resident set */
+};
+/* Runs a program with standard output sent to /dev/null. Any end but one of the exit statuses 0 and 1 ends this
+ * program. */
+struct measure_command measure_command(char *const arguments[]);
 
 #endif

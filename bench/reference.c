@@ -175,7 +175,7 @@ static void walk_tasks(struct reference *r, sqlite3_stmt *tasks)
 
 double reference_check(struct reference *r, bool all_statuses)
 {
-	double begin = measure_now_us();
+	double begin = measure_cpu_us();
 
 	hash_batch(r);
 	memset(r->blocker_bits, 0, r->count);
@@ -184,7 +184,7 @@ double reference_check(struct reference *r, bool all_statuses)
 	walk_blockers(r);
 	walk_tasks(r, all_statuses ? r->all : r->finished);
 	run_statement(r, r->commit);
-	double end = measure_now_us();
+	double end = measure_cpu_us();
 	forget_hash(r);
 	return end - begin;
 }

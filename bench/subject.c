@@ -71,7 +71,7 @@ static double parse_bytes(struct rec_belief *belief, struct rec_slice bytes)
 {
 	struct rec_error error;
 	struct rec_belief_parser parser;
-	double begin = measure_now_us();
+	double begin = measure_cpu_us();
 
 	rec_belief_parser_init(&parser, belief, false);
 	for (size_t at = 0; at < bytes.length; at += FEED_BYTES) {
@@ -80,7 +80,7 @@ static double parse_bytes(struct rec_belief *belief, struct rec_slice bytes)
 		subject_must(rec_belief_parser_feed(&parser, piece, &error), &error);
 	}
 	subject_must(rec_belief_parser_finish(&parser, &error), &error);
-	double end = measure_now_us();
+	double end = measure_cpu_us();
 	rec_belief_parser_release(&parser);
 	return end - begin;
 }
@@ -135,10 +135,10 @@ static double time_check(struct subject *s, const struct rec_slice *ids, size_t 
 {
 	struct rec_results results;
 	struct rec_error error;
-	double begin = measure_now_us();
+	double begin = measure_cpu_us();
 
 	int r = rec_check(s->store, REC_CHECK_MERGED, ids, count, &s->belief, &results, &error);
-	double end = measure_now_us();
+	double end = measure_cpu_us();
 	subject_must(r, &error);
 	rec_results_release(&results);
 	return end - begin;
