@@ -15,8 +15,9 @@ OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z0-9-]*|-[A-Za-z0-9])(?![\w-])")
 COMMAND = re.compile(r"^  ([a-z][a-z-]*)(?=\s|$)")
 
 
-def options_of(help_text):
-    return set(OPTION.findall(help_text))
+def options_of(text):
+    """Options named in a help text or a page; examples of other commands in a help text do not count."""
+    return set(OPTION.findall(re.sub(r"^Examples:\n(?:  .*\n)*", "", text, flags=re.M)))
 
 
 def commands_of(help_text):

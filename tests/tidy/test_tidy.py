@@ -203,7 +203,7 @@ class LinkTest(unittest.TestCase):
 
 
 class OptionTest(unittest.TestCase):
-    HELP = "usage: reconciler [-C DIR] thing\n\n  -q, --quiet    less\n      --format FORM  table or json --no\n"
+    HELP = "usage: reconciler [-C DIR] thing\n\n  -q, --quiet    less\n      --format FORM  table or json --no\n\nExamples:\n  awk -F --far\n"
 
     def test_options_are_read_from_the_help(self):
         self.assertEqual(options.options_of(self.HELP), {"-C", "-q", "--quiet", "--format", "--no"})
