@@ -33,7 +33,7 @@ static int cancel_now(struct cli *cli, const struct rec_batch *batch, struct rec
 
 static int stop_run(struct cli *cli, const struct arguments *arguments)
 {
-	struct rec_batch batch;
+	struct rec_batch batch = {.status = REC_BATCH_RUNNING};
 	struct rec_error error;
 	char shown[REC_ID_BYTES_MAX + 1];
 	bool living = false, force = option_given(arguments, "force");

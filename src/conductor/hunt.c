@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define CHILDREN_BYTES 32768
 #define ENVIRONMENT_BYTES 16384 /* our variables stand in front, so a part suffices */
 
 bool rec_environment_claims(struct rec_slice block, int64_t claim_id, struct rec_slice batch_id)
@@ -86,21 +87,36 @@ static void orphan_kill(pid_t pid)
 	close(pidfd);
 }
 
-unsigned rec_orphans_end(rec_known_child_fn *known, void *context)
+static size_t children_read(char *list, size_t capacity)
 {
 	char path[64];
+	size_t length = 0;
+	ssize_t n;
+	snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && length < capacity - 1 && (n = read(fd, list + length, capacity - 1 - length)) > 0)
+		length += (size_t)n;
+	if (fd >= 0)
+		close(fd);
+	list[length] = '\0';
+	return length;
+}
+
+unsigned rec_orphans_end(rec_known_child_fn *known, void *context)
+{
+	char list[CHILDREN_BYTES], *end;
 	unsigned found = 0;
 	while (waitpid(-1, NULL, WNOHANG) > 0)
 		;
-	snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
-	FILE *children = fopen(path, "re");
-	for (int pid; children && fscanf(children, "%d", &pid) == 1;) {
+	if (children_read(list, sizeof list) == sizeof list - 1)
+		*strrchr(list, ' ') = '\0'; /* the last number may be cut; it is met in a later round */
+	for (const char *at = list;; at = end) {
+		pid_t pid = (pid_t)strtol(at, &end, 10);
+		if (end == at)
+			return found;
 		if (known(context, pid))
 			continue;
 		orphan_kill(pid);
 		found++;
 	}
-	if (children)
-		fclose(children);
-	return found;
 }

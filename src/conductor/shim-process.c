@@ -107,31 +107,33 @@ int rec_slot_shim_start(struct rec_shim_slots *s, struct slot *slot, struct rec_
 
 /* ---- Adopting ---- */
 
-/* Waits for one packet until the deadline: its length, 0 at end of file or time-out. */
-static ssize_t receive_within(int socket, struct rec_shim_message *message, struct msghdr *header, int64_t deadline_us)
+static bool readable_until(int socket, int64_t deadline_us)
 {
-	struct iovec bytes = {message, sizeof *message};
-	header->msg_iov = &bytes;
-	header->msg_iovlen = 1;
 	for (;;) {
 		int64_t left_us = deadline_us - rec_clock_real.monotonic_us(NULL);
 		struct pollfd wait = {socket, POLLIN, 0};
 		int n = left_us > 0 ? poll(&wait, 1, (int)(left_us / 1000 + 1)) : 0;
-		if (n < 0 && errno == EINTR)
-			continue;
-		return n > 0 ? recvmsg(socket, header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) : 0;
+		if (n >= 0 || errno != EINTR)
+			return n > 0;
 	}
 }
 
-/* The child's pidfd came along; it is not needed as long as the shim itself can be ended by one. */
-static void passed_fd_close(struct msghdr *header)
+/* One packet. The child's pidfd comes along with HELLO; it is not needed as long as the shim itself can be ended by
+ * one. */
+static bool hello_receive(int socket, struct rec_shim_message *message)
 {
-	struct cmsghdr *part = CMSG_FIRSTHDR(header);
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+	struct iovec bytes = {message, sizeof *message};
+	struct msghdr header = {
+		.msg_iov = &bytes, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+	ssize_t n = recvmsg(socket, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	struct cmsghdr *part = n > 0 ? CMSG_FIRSTHDR(&header) : NULL;
 	if (part && part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS) {
 		int fd;
 		memcpy(&fd, CMSG_DATA(part), sizeof fd);
 		close(fd);
 	}
+	return n == (ssize_t)sizeof *message && message->version == REC_SHIM_VERSION && message->type == REC_SHIM_HELLO;
 }
 
 /* Only a shim of our own user is believed; its pidfd is kept, so that ending it never hits a stranger. */
@@ -159,8 +161,6 @@ int rec_slot_shim_connect(struct rec_shim_slots *s, struct slot *slot, int64_t *
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct rec_shim_message hello = {0};
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
-	struct msghdr header = {.msg_control = control, .msg_controllen = sizeof control};
 	if (rec_record_locked(slot->record_fd) == 0)
 		return REC_NOT_FOUND;
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -168,12 +168,8 @@ int rec_slot_shim_connect(struct rec_shim_slots *s, struct slot *slot, int64_t *
 		return rec_fail_errno(error, errno, "%s: socket", slot->folder);
 	snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/" REC_SLOT_CONTROL, slot->folder_fd);
 	bool connected = connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 && peer_accept(slot, fd);
-	ssize_t n = connected ? receive_within(fd, &hello, &header,
-					       rec_clock_real.monotonic_us(NULL) + HELLO_MS * INT64_C(1000))
-			      : 0;
-	if (n > 0)
-		passed_fd_close(&header);
-	if (n != sizeof hello || hello.version != REC_SHIM_VERSION || hello.type != REC_SHIM_HELLO) {
+	int64_t deadline_us = rec_clock_real.monotonic_us(NULL) + HELLO_MS * INT64_C(1000);
+	if (!connected || !readable_until(fd, deadline_us) || !hello_receive(fd, &hello)) {
 		close(fd);
 		shim_end(slot);
 		return rec_record_locked(slot->record_fd) == 0 && !connected ? REC_NOT_FOUND : REC_CONFLICT;
