@@ -86,6 +86,21 @@ static bool store_pauses(const struct rec_machine *m, struct rec_now now)
 	return now.monotonic_us < m->store_resume_us;
 }
 
+/* An end that may be the final failure is on its way to the store: whether anything starts is known when it is there.
+ */
+static bool failure_is_near(const struct rec_machine *m)
+{
+	if (!m->options.stop_on_failure)
+		return false;
+	for (size_t i = 0; i < m->attempt_count; i++) {
+		const struct attempt *a = &m->attempts[i];
+		if (a->claim_id && a->stage == STAGE_ENDED && a->ending.member && a->ending.to == REC_FAILED)
+			return true;
+	}
+	return false;
+}
+
+/* With stop_on_failure nothing is claimed ahead: its start would not wait for the end before it to be known. */
 static uint32_t slot_for_next(struct rec_machine *m)
 {
 	if (m->occupied < m->options.max_parallel) {
@@ -93,12 +108,12 @@ static uint32_t slot_for_next(struct rec_machine *m)
 		if (slot != NONE)
 			return slot;
 	}
-	return m->options.no_ahead ? NONE : rec_machine_slot_ahead(m);
+	return m->options.no_ahead || m->options.stop_on_failure ? NONE : rec_machine_slot_ahead(m);
 }
 
 static int claims_plan(struct rec_machine *m, struct rec_now now)
 {
-	if (starts_nothing(m) || store_pauses(m, now) || now.monotonic_us < m->claim_resume_us)
+	if (starts_nothing(m) || store_pauses(m, now) || now.monotonic_us < m->claim_resume_us || failure_is_near(m))
 		return 0;
 	while (m->ready.count) {
 		struct rec_machine_event e = {.kind = REC_ON_TURN, .task = rec_queue_first(&m->ready)};
