@@ -4,6 +4,7 @@ SHELL := /bin/bash
 PREFIX ?= /usr/local
 PYTHON := $(firstword $(wildcard /usr/bin/python3) python3)
 FUZZ_SECONDS ?= 60
+RUNS ?= 200
 
 # $(call setup,FOLDER,OPTIONS): configure a build folder once.
 setup = test -f $(1)/build.ninja || meson setup $(1) $(2)
@@ -12,7 +13,7 @@ test = meson test -C $(1) --print-errorlogs $(2); result=$$?; \
 	$(PYTHON) scripts/test-totals $(1)/meson-logs/$(or $(3),testlog.json); exit $$result
 sanitized = --buildtype=debugoptimized -Db_lundef=false
 
-.PHONY: all demo check bench install asan tsan valgrind fuzz coverage tidy format clean help
+.PHONY: all demo check bench install torture asan tsan valgrind fuzz coverage tidy format clean help
 
 all: ## build the command and the library (build-release)
 	@scripts/install-deps build
@@ -52,6 +53,13 @@ valgrind: ## the unit and contract tests under valgrind, but for those that make
 	@ninja -C build-check
 	@$(call test,build-check,--suite unit --suite contract --no-suite no-valgrind --timeout-multiplier 20 \
 		--wrapper 'valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=all',testlog-valgrind.json)
+
+torture: ## RUNS (200) runs with kill -9 of conductors and shims at random moments (SEED: of the first)
+	@scripts/install-deps check
+	@$(call setup,build-check,)
+	@ninja -C build-check src/cli/reconciler src/shim/reconciler-shim tests/crash/crash-worker
+	@RECONCILER=$(CURDIR)/build-check/src/cli/reconciler CRASH_WORKER=$(CURDIR)/build-check/tests/crash/crash-worker \
+		$(PYTHON) tests/crash/torture.py --runs $(RUNS) $(addprefix --seed ,$(SEED))
 
 fuzz: ## run every fuzzer for FUZZ_SECONDS (60) seconds
 	@scripts/install-deps ci
