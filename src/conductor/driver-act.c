@@ -27,7 +27,7 @@ static int process_do(struct rec_driver *d, const struct rec_effect *effect)
 {
 	const struct rec_slots *slots = &d->options.slots;
 	if (effect->kind == REC_EFFECT_LOOK)
-		return rec_driver_owe(d, effect->task, OWED_LOOK);
+		return rec_driver_owe_look(d, effect->task);
 	if (effect->slot == NONE)
 		return 0;
 	switch (effect->kind) {

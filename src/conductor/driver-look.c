@@ -74,16 +74,22 @@ static int stranger_add(struct rec_driver *d, struct rec_slice id)
 	return 0;
 }
 
-/* Something about that task changed, by us or by others. What it depends on only matters while it has not run. */
+/* What a task depends on only matters while it may come to run. */
+int rec_driver_owe_look(struct rec_driver *d, uint32_t task)
+{
+	enum rec_phase phase = rec_machine_phase(d->m, task);
+	bool idle = phase == REC_PHASE_WAITING || phase == REC_PHASE_QUEUED || phase == REC_PHASE_HELD;
+	return rec_driver_owe(d, task, idle && rec_machine_member(d->m, task) ? OWED_LOOK_CLOSELY : OWED_LOOK);
+}
+
+/* Something about that task changed, by us or by others. */
 static int changed(void *context, struct rec_slice id)
 {
 	struct rec_driver *d = context;
 	uint32_t task = rec_machine_find(d->m, id);
 	if (task == NONE)
 		return d->options.all_ready ? stranger_add(d, id) : 0;
-	enum rec_phase phase = rec_machine_phase(d->m, task);
-	bool idle = phase == REC_PHASE_WAITING || phase == REC_PHASE_QUEUED || phase == REC_PHASE_HELD;
-	return rec_driver_owe(d, task, idle && rec_machine_member(d->m, task) ? OWED_LOOK_CLOSELY : OWED_LOOK);
+	return rec_driver_owe_look(d, task);
 }
 
 int rec_driver_feed_read(struct rec_driver *d, struct rec_error *error)

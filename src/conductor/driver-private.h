@@ -125,6 +125,8 @@ void rec_driver_live_drop(struct rec_driver *d, int64_t claim_id);
 
 /* Remembers to look at a task. 0, REC_E_NOMEM. */
 int rec_driver_owe(struct rec_driver *d, uint32_t task, enum owed how);
+/* As closely as is of use now. */
+int rec_driver_owe_look(struct rec_driver *d, uint32_t task);
 /* What changed is owed a look. 0, or what the store says. */
 int rec_driver_feed_read(struct rec_driver *d, struct rec_error *error);
 /* begin, read, end in one. 0 (looked), REC_END (nothing to look at, or not yet), REC_E_NOMEM, fatal codes. */

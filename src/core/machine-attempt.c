@@ -59,6 +59,7 @@ void rec_machine_on_claim_lost(struct rec_machine *m, struct rec_now now, struct
 			       const struct rec_machine_event *e)
 {
 	(void)e;
+	t->due_us = now.monotonic_us + RACE_PAUSE_US; /* whatever the reason, not in a tight circle */
 	unclaim(m, now, t, REC_WHY_RACE);
 }
 

@@ -20,6 +20,7 @@
 #define SLOT_CLAIMS_MAX 2     /* unforgotten claims of a slot: what its record keeps */
 #define AHEAD_RUN_LENGTH 8    /* so many short attempts in a row let a slot be claimed ahead */
 #define AHEAD_SHORT_US 100000 /* what counts as short, and how long one may wait ahead */
+#define RACE_PAUSE_US 100000  /* before a task whose claim was lost is claimed again */
 #define AGAIN_MAX 20          /* exit 75 */
 #define LOST_MAX 3            /* lost attempts that are tried again */
 #define STORE_PAUSE_FIRST_US 100000

@@ -144,11 +144,35 @@ static void test_claim__lost_the_task_waits_until_it_was_looked_at(void **state)
 	bench_status(&b, task, REC_READY);
 	bench_plan(&b);
 	bench_say(&b, task, REC_ON_CLAIM_LOST);
-	assert_string_equal(bench_plan(&b), "look a: the store moved first\n");
-	assert_string_equal(bench_plan(&b), "");
+	bench_plan(&b);
+	assert_int_equal(bench_effect(&b, REC_EFFECT_LOOK)->why, REC_WHY_RACE);
+	bench_plan(&b);
+	assert_int_equal(b.plan->count, 0);
 	assert_int_equal(b.plan->outcome, REC_BATCH_RUNNING);
 	bench_status(&b, task, REC_BLOCKED);
 	assert_string_equal(bench_plan(&b), "hold a (blocked): changed outside\n");
+	bench_close(&b);
+}
+
+static void test_claim__lost_again_and_again_never_becomes_a_tight_circle(void **state)
+{
+	(void)state;
+	struct bench b;
+	struct rec_machine_options options = bench_options();
+	bench_open(&b, &options, 2);
+	uint32_t task = bench_add(&b, "a");
+	bench_link(&b);
+	bench_status(&b, task, REC_READY);
+	int claims = 0;
+	for (int64_t us = 0; us < SECOND; us += 1000) {
+		bench_plan(&b);
+		claims += (int)b.plan->buckets[REC_EFFECT_CLAIM].count;
+		if (b.plan->buckets[REC_EFFECT_CLAIM].count)
+			bench_say(&b, task, REC_ON_CLAIM_LOST);
+		bench_status(&b, task, REC_READY);
+		bench_pass(&b, 1000);
+	}
+	assert_int_equal(claims, 10);
 	bench_close(&b);
 }
 
@@ -475,6 +499,7 @@ int main(void)
 		cmocka_unit_test(test_slots__the_next_claim_goes_with_the_end_before_it),
 		cmocka_unit_test(test_slots__two_unrecorded_ends_are_all_a_slot_keeps),
 		cmocka_unit_test(test_claim__lost_the_task_waits_until_it_was_looked_at),
+		cmocka_unit_test(test_claim__lost_again_and_again_never_becomes_a_tight_circle),
 		cmocka_unit_test(test_claim__that_could_not_be_tried_pauses_all_claims_longer_each_time),
 		cmocka_unit_test(test_claim__never_started_is_given_back_and_its_number_used_again),
 		cmocka_unit_test(test_end__all_done_or_skipped_is_completed),
