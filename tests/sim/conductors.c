@@ -205,6 +205,7 @@ void sim_conductor_turn(struct sim_conductor *c)
 	if (!c->alive || c->busy)
 		return;
 	c->busy = true;
+	c->calls = 0;
 	c->may_die = !c->w->quiet && (c->w->options.faults & SIM_CRASHES) && sim_chance(c->w, 12);
 	if (!c->driver)
 		driver_make(c);

@@ -111,6 +111,7 @@ void sim_shim_act(struct sim *w, int folder)
 			p->end_kept = true;
 		} else if (record->state == SIM_RECEIVED && !something_runs(w, folder)) {
 			record->state = SIM_RUNNING;
+			record->unwritten = false;
 			sim_process_start(w, folder, record);
 		}
 	}
@@ -202,11 +203,14 @@ static int sim_start(void *self, uint32_t slot, int64_t claim_id, struct rec_err
 	struct sim_record *record = sim_record_find(f, claim_id);
 	if (slot_fails(c->w) && record && record->state == SIM_STARTING)
 		return rec_fail(error, REC_E_IO, "sim: the shim does not start");
-	if (!record) { /* only when the record before the claim was left out */
-		struct sim_record made = {.claim_id = claim_id, .state = SIM_RECEIVED, .task = UINT32_MAX};
-		sim_process_start(c->w, folder, &made);
-		return 0;
+	if (!record && f->record_count < SIM_RECORDS_MAX) { /* planted: no STARTING; the shim alone knows of it */
+		record = &f->records[f->record_count++];
+		*record = (struct sim_record){
+			.claim_id = claim_id, .state = SIM_STARTING, .task = UINT32_MAX, .unwritten = true};
+		memcpy(record->batch_id, c->batch_id, sizeof record->batch_id);
 	}
+	if (!record)
+		return rec_fail(error, REC_E_IO, "sim: no such claim");
 	shim_ensure(c->w, f); /* a new one is told, an old one's attempts are lost first */
 	if (record->state == SIM_STARTING)
 		record->state = SIM_RECEIVED;
@@ -389,11 +393,13 @@ static int sim_records(void *self, rec_slot_record_fn *fn, void *context, struct
 		if (!f->made || (f->owner >= 0 && f->owner != c->index))
 			continue;
 		for (unsigned k = 0; !r && k < f->record_count; k++)
-			r = fn(context, &(struct rec_slot_record){
-						.slot = slot_of_folder(c, i),
-						.claim_id = f->records[k].claim_id,
-						.batch_id = rec_slice_of(f->records[k].batch_id),
-					});
+			r = f->records[k].unwritten
+				    ? 0
+				    : fn(context, &(struct rec_slot_record){
+							  .slot = slot_of_folder(c, i),
+							  .claim_id = f->records[k].claim_id,
+							  .batch_id = rec_slice_of(f->records[k].batch_id),
+						  });
 	}
 	return r;
 }

@@ -26,6 +26,7 @@
 #define SIM_RECORDS_MAX 4 /* of a slot; the rule is stricter */
 #define SIM_PROCESSES_MAX 64
 #define SIM_SLOT_FOREIGN 1000u /* slots of dead conductors: this plus the folder's number */
+#define SIM_CALLS_MAX 5000u    /* of the store in one turn of a conductor */
 #define SIM_SECOND INT64_C(1000000)
 
 /* What may go wrong, as a set. */
@@ -103,7 +104,8 @@ struct sim_record {
 	struct rec_exit exit;
 	int64_t took_us;
 	bool adopted, told_running, told_end;
-	bool asked; /* signs of life */
+	bool asked;     /* signs of life */
+	bool unwritten; /* planted: it is not on the disk before its child runs */
 };
 struct sim_folder {
 	bool made, shim;
@@ -132,6 +134,7 @@ struct sim_conductor {
 	int folders[8]; /* of its slots */
 	unsigned slot_count;
 	bool may_die;   /* this turn */
+	unsigned calls; /* of the store, in this turn */
 	int64_t ending; /* the claim whose end was written last */
 };
 
