@@ -189,6 +189,20 @@ static int exit_status(const struct rec_loop_result *result)
 	return batch_exit_status(result->outcome);
 }
 
+/* What reconciliation did is told for the batch's whole life, as `status` does: a resumed one had one before. */
+static struct view_summary summary_of(struct batch_run *b, const struct rec_loop_result *result)
+{
+	struct rec_batch batch;
+	struct view_summary summary = {.batch_id = b->batch_id, .outcome = result->outcome, .counts = result->counts};
+	if (rec_store_batch_get(b->cli->store, b->batch_id, &b->cli->arena, &batch, NULL) == 0) {
+		summary.skipped = batch.skipped;
+		summary.killed = batch.killed;
+		summary.requeued = batch.requeued;
+		summary.errors = batch.errors;
+	}
+	return summary;
+}
+
 static int run(struct running *running)
 {
 	struct batch_run *b = running->batch;
@@ -211,13 +225,7 @@ static int run(struct running *running)
 		return cli_error(&error);
 	if (r > 0)
 		return r - REC_END; /* `make` said why */
-	struct view_summary summary = {.batch_id = b->batch_id,
-				       .outcome = result.outcome,
-				       .counts = result.counts,
-				       .skipped = (int64_t)result.reconciled.skipped,
-				       .killed = (int64_t)(result.reconciled.killed + result.reconciled.held),
-				       .requeued = (int64_t)result.reconciled.requeued,
-				       .errors = (int64_t)result.errors};
+	struct view_summary summary = summary_of(b, &result);
 	view_end(&running->view, &summary);
 	output_flush(&b->cli->out);
 	on_end(b, &summary);

@@ -386,6 +386,7 @@ static int member_add(void *context, const struct rec_batch_task *row)
 		.again = (uint8_t)row->again,
 		.lost = (uint8_t)row->lost,
 		.not_before_us = row->not_before_us,
+		.own = row->own,
 	};
 	uint32_t index;
 	int r = rec_machine_add(l->d->m, &task, &index);

@@ -97,6 +97,18 @@ static void emit_verdict(struct rec_machine *m, enum rec_effect_kind kind, const
 	effect->status = e->seen.status;
 }
 
+/* Taken up again, and still as our own attempt left it: nothing happened outside. */
+static bool finished_before(const struct task *t, const struct rec_machine_event *e)
+{
+	return task_has(t, TASK_NEW) && task_has(t, TASK_OWN) && rec_status_success((enum rec_status)e->seen.status);
+}
+
+static void finish_again(struct rec_machine *m, struct task *t, const struct rec_machine_event *e)
+{
+	t->outcome = e->seen.status;
+	rec_machine_move(m, t, REC_PHASE_FINISHED);
+}
+
 static void finish_outside(struct rec_machine *m, struct task *t, const struct rec_machine_event *e)
 {
 	bool failed = e->seen.status == REC_FAILED;
@@ -156,7 +168,11 @@ void rec_machine_on_place(struct rec_machine *m, struct rec_now now, struct task
 	if (!task_has(t, TASK_MEMBER))
 		return;
 	enum rec_hold why = hold_of(m, t, e);
-	if (rec_status_terminal((enum rec_status)e->seen.status))
+	bool before = finished_before(t, e);
+	task_set(t, TASK_OWN, before);
+	if (before)
+		finish_again(m, t, e);
+	else if (rec_status_terminal((enum rec_status)e->seen.status))
 		finish_outside(m, t, e);
 	else if (why != REC_HOLD_NOT)
 		hold(m, t, e, why);
