@@ -27,6 +27,8 @@ class Completion(Case):
         self.init()
         for name in ("alpha", "alps", "with blank", "quote'd", 'dou"ble'):
             self.add("x", "--id", name)
+        self.reconciler("init", "other")
+        self.reconciler("-S", "other", "task", "add", "x", "--id", "omega")
 
     def script(self, shell, name="script"):
         return self.write(name, self.reconciler("completion", shell).out)
@@ -82,8 +84,6 @@ class Bash(Completion):
         self.assertEqual(self.complete("blocker", "answer", ""), [blocker])
 
     def test_ids_of_another_store_or_none(self):
-        self.reconciler("init", "other")
-        self.reconciler("-S", "other", "task", "add", "x", "--id", "omega")
         self.assertEqual(self.complete("-S", "other", "task", "show", ""), ["omega"])
         self.assertEqual(self.complete("-C", "other", "task", "show", ""), ["omega"])
         self.assertEqual(self.complete("-S", "nowhere", "task", "show", ""), [""])
@@ -115,6 +115,8 @@ class Fish(Completion):
         self.assertIn("alps", self.complete("reconciler check "))
         self.assertNotIn("tasks", self.complete("reconciler check tasks "))
         self.assertEqual(self.complete("reconciler events "), ["verify"])
+        self.assertEqual(self.complete("reconciler -S other task show "), ["omega"])
+        self.assertEqual(self.complete("reconciler -C other task show "), ["omega"])
         self.assertEqual(self.complete("reconciler task import scr"), ["script"])
 
     def test_descriptions(self):
@@ -195,7 +197,8 @@ bindkey '^I' list
             "reconciler --format ": ["ndjson", "table"], "reconciler task set alpha ": STATUSES,
             "reconciler check --b": ["--batch-state"], "reconciler task show al": ["alpha", "alps"],
             "reconciler check ": ["tasks", "alps"], "reconciler events ": ["verify"],
-            "reconciler -C bin/.. task show al": ["alps"],
+            "reconciler -C bin/.. task show al": ["alps"], "reconciler -C other task show o": ["omega"],
+            "reconciler -S other task show o": ["omega"], "reconciler --store=other task show o": ["omega"],
         }
         for (line, words), offered in zip(wanted.items(), self.complete(wanted)):
             for word in words:

@@ -41,6 +41,13 @@ class Streams(Case):
             self.assertEqual((done.returncode, done.stderr.decode()),
                              (2, "reconciler: standard output: Bad file descriptor\n"), words)
 
+    def test_a_closed_standard_input_is_an_error_where_it_is_read(self):
+        for words in (["watch", "--batch-state", "-"], ["check", "--batch-state", "-"], ["task", "import", "-"]):
+            done = subprocess.run(["sh", "-c", 'exec "$0" "$@" <&-', RECONCILER, *words], check=False, timeout=30,
+                                  cwd=self.directory, env=self.environment, capture_output=True)
+            self.assertEqual((done.returncode, done.stderr.decode()),
+                             (2, "reconciler: standard input: Bad file descriptor\n"), words)
+
     def test_every_descriptor_closed_still_leaves_the_store_sound(self):
         for words in (["task", "add", "y", "--id", "b"], ["check"], ["task", "import", "-"]):
             done = subprocess.run(["sh", "-c", 'exec "$0" "$@" <&- >&- 2>&-', *self.command(words)["args"]],
