@@ -386,6 +386,8 @@ static int member_add(void *context, const struct rec_batch_task *row)
 		.again = (uint8_t)row->again,
 		.lost = (uint8_t)row->lost,
 		.not_before_us = row->not_before_us,
+		.finished = rec_slice_equal(row->phase, rec_slice_of(rec_phase_text(REC_PHASE_FINISHED))) &&
+			    rec_status_success(row->believed),
 		.own = row->own,
 	};
 	uint32_t index;

@@ -97,10 +97,10 @@ static void emit_verdict(struct rec_machine *m, enum rec_effect_kind kind, const
 	effect->status = e->seen.status;
 }
 
-/* Taken up again, and still as our own attempt left it: nothing happened outside. */
+/* Taken up again, and still as the batch saw it finish: nothing happened since. */
 static bool finished_before(const struct task *t, const struct rec_machine_event *e)
 {
-	return task_has(t, TASK_NEW) && task_has(t, TASK_OWN) && rec_status_success((enum rec_status)e->seen.status);
+	return task_has(t, TASK_NEW) && task_has(t, TASK_BEFORE) && rec_status_success((enum rec_status)e->seen.status);
 }
 
 static void finish_again(struct rec_machine *m, struct task *t, const struct rec_machine_event *e)
@@ -169,7 +169,8 @@ void rec_machine_on_place(struct rec_machine *m, struct rec_now now, struct task
 		return;
 	enum rec_hold why = hold_of(m, t, e);
 	bool before = finished_before(t, e);
-	task_set(t, TASK_OWN, before);
+	if (!before)
+		task_set(t, TASK_OWN, false);
 	if (before)
 		finish_again(m, t, e);
 	else if (rec_status_terminal((enum rec_status)e->seen.status))

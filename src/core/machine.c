@@ -165,7 +165,8 @@ int rec_machine_add(struct rec_machine *m, const struct rec_machine_task *task, 
 		.phase = REC_PHASE_WAITING,
 		.stored = REC_STATUS_ABSENT,
 		.flags = (uint16_t)(TASK_RELINK | TASK_UNLINKED | TASK_NEW |
-				    (task->member ? TASK_MEMBER | TASK_UNSEEN : 0) | (task->own ? TASK_OWN : 0)),
+				    (task->member ? TASK_MEMBER | TASK_UNSEEN : 0) | (task->own ? TASK_OWN : 0) |
+				    (task->finished ? TASK_BEFORE : 0)),
 	};
 	m->count++;
 	m->able++;

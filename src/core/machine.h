@@ -225,7 +225,8 @@ struct rec_machine_task {
 	uint16_t failures;
 	uint8_t again, lost;
 	int64_t not_before_us; /* wall clock; 0: none */
-	bool own;              /* finished by this batch's own attempt */
+	bool finished;         /* it was seen finished well */
+	bool own;              /* ... by this batch's own attempt */
 };
 /* Adds a task; it waits to be looked at. 0 with *ret_index (numbered from 0 in order); REC_EXISTS with the index of the
  * one that is there (one only watched becomes a member if asked). 0, REC_EXISTS, REC_E_NOMEM, REC_E_LIMIT. */

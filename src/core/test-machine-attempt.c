@@ -462,33 +462,37 @@ static void test_adopt__without_any_record_it_is_lost(void **state)
 	bench_close(&b);
 }
 
-static void test_resume__what_the_batch_finished_itself_stays_done_and_tells_nothing(void **state)
+static void test_resume__what_the_batch_saw_finished_tells_nothing_again(void **state)
 {
 	(void)state;
 	struct bench b;
 	struct rec_machine_options options = bench_options();
-	uint32_t own, reopened;
+	uint32_t own, reopened, skipped;
 	bench_open(&b, &options, 1);
-	struct rec_machine_task task = {.id = rec_slice_of("own"), .member = true, .own = true, .attempt = 1};
+	struct rec_machine_task task = {
+		.id = rec_slice_of("own"), .member = true, .finished = true, .own = true, .attempt = 1};
 	assert_int_equal(rec_machine_add(b.m, &task, &own), 0);
 	task.id = rec_slice_of("reopened");
 	assert_int_equal(rec_machine_add(b.m, &task, &reopened), 0);
+	task = (struct rec_machine_task){.id = rec_slice_of("skipped"), .member = true, .finished = true};
+	assert_int_equal(rec_machine_add(b.m, &task, &skipped), 0);
 	uint32_t outside = bench_add(&b, "outside");
 	bench_link(&b);
 	bench_status(&b, own, REC_DONE);
+	bench_status(&b, skipped, REC_MERGED);
 	bench_status(&b, outside, REC_DONE);
 	bench_status(&b, reopened, REC_READY);
 	assert_int_equal(rec_machine_phase(b.m, own), REC_PHASE_FINISHED);
 	assert_int_equal(rec_machine_phase(b.m, reopened), REC_PHASE_QUEUED);
 	assert_int_equal(rec_machine_counts(b.m).done, 1);
-	assert_int_equal(rec_machine_counts(b.m).skipped, 1);
+	assert_int_equal(rec_machine_counts(b.m).skipped, 2);
 	assert_int_equal(rec_machine_reconciled(b.m).skipped, 1);
 	bench_plan(&b);
 	assert_int_equal(b.plan->buckets[REC_EFFECT_SKIP].count, 1);
 	assert_int_equal(b.plan->buckets[REC_EFFECT_SKIP].items[0].task, outside);
 	bench_status(&b, own, REC_READY); /* reopened later: no longer ours */
 	bench_status(&b, own, REC_DONE);
-	assert_int_equal(rec_machine_counts(b.m).skipped, 2);
+	assert_int_equal(rec_machine_counts(b.m).skipped, 3);
 	bench_close(&b);
 }
 
@@ -514,7 +518,7 @@ int main(void)
 		cmocka_unit_test(test_adopt__counts_against_the_limit_but_its_slot_is_not_used_again),
 		cmocka_unit_test(test_adopt__what_belongs_to_another_batch_is_ended_but_not_counted),
 		cmocka_unit_test(test_adopt__its_time_runs_from_its_start),
-		cmocka_unit_test(test_resume__what_the_batch_finished_itself_stays_done_and_tells_nothing),
+		cmocka_unit_test(test_resume__what_the_batch_saw_finished_tells_nothing_again),
 		cmocka_unit_test(test_adopt__before_the_first_link_it_need_not_wait_for_its_time),
 		cmocka_unit_test(test_adopt__without_any_record_it_is_lost),
 	};
