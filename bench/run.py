@@ -22,6 +22,8 @@ import subprocess
 import sys
 import tempfile
 
+import dispatch
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SCHEMA = ROOT / "tests/data/codeframe/codeframe-schema.sql"
 REACTION_SIZE = 10000
@@ -79,6 +81,8 @@ class Bench:
 
 def goals_of(values):
     """Yields (what, measured text, goal text, measured / goal)."""
+    if "dispatch" in values:
+        yield from dispatch.goals_of(values["dispatch"])
     sizes = sorted(size for size in values if isinstance(size, int))
     for size in sizes:
         v = values[size]
@@ -162,7 +166,8 @@ def report(values, command):
             "are what this machine gave: processor time (user and system), since nothing here waits, except start-up,",
             "reaction and what says so, which are by the wall. The scan by hand (bench/reference.c) is C written for one schema and for UUIDs",
             "that reads only the rows it needs, hashes the batch and looks at blockers; the check decides every task,",
-            "takes any id and survives any row.", "", "## Goals", "", *table(goals), "", "## By size", "", *table(detail), ""]
+            "takes any id and survives any row.", "", "## Goals", "", *table(goals), "", "## By size", "", *table(detail), "",
+            *(["## Running batches", "", *dispatch.report(values["dispatch"]), ""] if "dispatch" in values else [])]
 
 
 def machine():
@@ -187,6 +192,8 @@ def main():
     for size in map(int, sizes.split(",")):
         bench.size(size)
     bench.reaction(20 if options.smoke else 1000)
+    if bench.command.exists():
+        bench.values["dispatch"] = dispatch.Dispatch(options.build, options.smoke).all()
     lines = report(bench.values, "make bench" if not options.sizes else f"bench/run.py --sizes {sizes}")
     print("\n".join(lines))
     if options.write:
