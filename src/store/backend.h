@@ -103,7 +103,7 @@ struct rec_store {
 	struct rec_store_info info;
 	int64_t busy_timeout_ms;
 	bool in_group;                 /* the caller's view: true until commit or rollback, also after a failure */
-	bool in_callback;              /* a read is calling its callback */
+	bool in_callback;              /* a callback of the caller's is running */
 	struct rec_error group_failed; /* .code: 0, or what a call inside the group failed with */
 	rec_warning_fn *warn;
 	void *warn_context;

@@ -42,6 +42,15 @@ static int climb_visit(struct climb *c, struct rec_slice id, struct rec_error *e
 	return r < 0 ? rec_fail_nomem(error) : r;
 }
 
+static void climb_tell(struct climb *c, const struct rec_rollup_change *change)
+{
+	if (!c->fn)
+		return;
+	c->store->in_callback = true;
+	c->fn(c->context, change);
+	c->store->in_callback = false;
+}
+
 /* What the parent's status should become, from its children; REC_STATUS_ABSENT: leave it. */
 static int wanted_status(struct climb *c, struct rec_slice parent, enum rec_status now, enum rec_status *ret_wanted,
 			 struct rec_error *error)
@@ -76,8 +85,7 @@ static int climb_step(struct climb *c, struct rec_slice *id, struct rec_error *e
 	if (r)
 		return r < 0 ? r
 			     : rec_fail(error, REC_E_BUG, "roll-up: a parent changed inside the group (please report)");
-	if (c->fn)
-		c->fn(c->context, &(struct rec_rollup_change){*id, now, wanted});
+	climb_tell(c, &(struct rec_rollup_change){*id, now, wanted});
 	*id = next;
 	return 0;
 }

@@ -115,6 +115,26 @@ static void test_warn__ends_after_ten_thousand_with_one_that_says_so(void **stat
 	fixture_end(&f);
 }
 
+static void call_store(void *context, const struct rec_warning *warning)
+{
+	struct rec_error error;
+	struct rec_store *s = context;
+	(void)warning;
+	assert_int_equal(rec_read_enter(s, &error), REC_E_BUG);
+}
+
+static void test_warn__listener_must_not_call_the_store(void **state)
+{
+	(void)state;
+	struct fixture f;
+	struct rec_error error;
+	fixture_init(&f);
+	rec_store_on_warning(&f.store, call_store, &f.store);
+	rec_store_warn(&f.store, S("t"), "title", "is NULL", NONE);
+	assert_int_equal(rec_read_enter(&f.store, &error), 0);
+	fixture_end(&f);
+}
+
 static void test_warn__memory_does_not_grow_with_repetition(void **state)
 {
 	(void)state;
@@ -170,6 +190,7 @@ int main(void)
 		cmocka_unit_test(test_warn__costs_nothing_while_nobody_listens),
 		cmocka_unit_test(test_warn__a_new_listener_hears_all_again),
 		cmocka_unit_test(test_warn__ends_after_ten_thousand_with_one_that_says_so),
+		cmocka_unit_test(test_warn__listener_must_not_call_the_store),
 		cmocka_unit_test(test_warn__memory_does_not_grow_with_repetition),
 		cmocka_unit_test(test_warn__endless_ids_and_columns_are_harmless),
 		cmocka_unit_test(test_warn__is_told_even_without_memory_to_remember_it),

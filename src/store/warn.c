@@ -90,7 +90,10 @@ static void tell(struct rec_store *s, struct rec_slice task_id, const char *colu
 	if (value.data)
 		rec_text_shown(shown, sizeof shown, value);
 	struct rec_warning warning = {task_id, column, problem, shown};
+	bool within = s->in_callback; /* a stream that tells of its rows */
+	s->in_callback = true;
 	s->warn(s->warn_context, &warning);
+	s->in_callback = within;
 }
 
 void rec_store_warn(struct rec_store *s, struct rec_slice task_id, const char *column, const char *problem,

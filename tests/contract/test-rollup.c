@@ -249,6 +249,24 @@ static void test_rollup__a_listener_hears_of_every_write(void **state)
 	assert_null(strstr(moves.text, "DONE"));
 }
 
+static void call_store(void *context, const struct rec_rollup_change *change)
+{
+	struct contract *c = context;
+	expect(c, REC_E_BUG, rec_store_delete(c->store, change->id, &c->error));
+	c->error.code = 0;
+	c->claim++;
+}
+
+static void test_rollup__a_listener_must_not_call_the_store(void **state)
+{
+	struct contract *c = *state;
+	contract_add(c, "p", REC_READY);
+	contract_add_child(c, "a", REC_READY, "p");
+	expect(c, 0, rec_store_set_status(c->store, S("a"), REC_READY, REC_DONE, NULL, call_store, c, &c->error));
+	assert_int_equal(c->claim, 1);
+	assert_int_equal(contract_status(c, "p"), REC_DONE);
+}
+
 static void test_rollup__mark_alone_moves_no_status(void **state)
 {
 	struct contract *c = *state;
@@ -299,6 +317,7 @@ static const struct CMUnitTest tests[] = {
 	contract_test(test_rollup__claims_and_their_ends_move_parents),
 	contract_test(test_rollup__parent_change_is_in_the_feed),
 	contract_test(test_rollup__a_listener_hears_of_every_write),
+	contract_test(test_rollup__a_listener_must_not_call_the_store),
 	contract_test(test_rollup__mark_alone_moves_no_status),
 	contract_test(test_rollup__child_with_a_foreign_status_leaves_the_parent_alone),
 };
