@@ -211,24 +211,76 @@ static int tell_rings(struct rec_doctor *d, const struct rec_graph *graph, bool 
 
 /* ---- Bad rows ---- */
 
-/* What a command of ours can write is mended by it; anything else only by SQL, which the sentence leaves to
- * whoever wrote the row. */
-static void row_command(struct rec_doctor *d, const struct rec_bad_row *row)
+/* How a bad value is mended: by a command of ours where there is one that writes this column, else by SQL; SQL that
+ * ends with a blank wants the task's id. A row without a usable id is given one, so that the rest is not lost. */
+static const struct mend {
+	const char *column, *edit, *sql;
+} mends[] = {
+	{"title", "--title=TITLE", NULL},
+	{"description", "--description=", NULL},
+	{"priority", "--priority=0", NULL},
+	{"depends_on", "--depends-on=", NULL},
+	{"parent_id", "--parent=", NULL},
+	{"external_url", "--issue=", NULL},
+	{"id", NULL, "UPDATE tasks SET id = lower(hex(randomblob(16))) WHERE id IS NULL OR typeof(id) <> 'text'"},
+	{"created_at", NULL, "UPDATE tasks SET created_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now') WHERE id = "},
+	{"updated_at", NULL, "UPDATE tasks SET updated_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now') WHERE id = "},
+	{"blocker id", NULL,
+	 "UPDATE blockers SET id = lower(hex(randomblob(16))) WHERE id IS NULL OR typeof(id) <> 'text'"},
+	{"blocker status", NULL,
+	 "UPDATE blockers SET status = 'OPEN' WHERE status NOT IN ('OPEN', 'ANSWERED', 'RESOLVED') AND task_id = "},
+};
+
+static const struct mend *mend_of(const char *column)
 {
-	struct rec_buffer *command = &d->teller.command;
+	for (size_t i = 0; i < sizeof mends / sizeof *mends; i++)
+		if (strcmp(column, mends[i].column) == 0)
+			return &mends[i];
+	return NULL;
+}
+
+static void sql_literal(struct rec_buffer *out, struct rec_slice text)
+{
+	rec_buffer_add_text(out, "'");
+	for (size_t i = 0; i < text.length; i++) {
+		if (text.data[i] == '\'')
+			rec_buffer_add_text(out, "'");
+		rec_buffer_add(out, text.data + i, 1);
+	}
+	rec_buffer_add_text(out, "'");
+}
+
+/* sqlite3 FILE 'SQL'; without SQL of ours the file alone, for somebody who knows what the value should be. */
+static void sql_command(struct rec_doctor *d, const char *sql, struct rec_slice task_id)
+{
+	struct rec_buffer *command = &d->teller.command, statement;
 	struct rec_store_info info;
 	rec_store_info(d->store, &info);
+	rec_buffer_add_text(command, "sqlite3 ");
+	rec_tell_word(command, rec_slice_of(info.location));
+	if (!sql)
+		return;
+	rec_buffer_init(&statement, d->allocator, 1u << 20);
+	rec_buffer_add_text(&statement, sql);
+	if (sql[strlen(sql) - 1] == ' ')
+		sql_literal(&statement, task_id);
+	rec_buffer_add_text(command, " ");
+	rec_tell_word(command, rec_buffer_slice(&statement));
+	if (statement.failed)
+		command->failed = statement.failed;
+	rec_buffer_release(&statement);
+}
+
+static void row_command(struct rec_doctor *d, const struct rec_bad_row *row)
+{
+	const struct mend *mend = mend_of(row->column);
 	bool named = row->task_id.data && row->task_id.length;
-	if (named && strcmp(row->column, "depends_on") == 0) {
-		rec_buffer_add_text(command, "reconciler task edit --depends-on=");
-		rec_tell_target(command, row->task_id);
-	} else if (named && strcmp(row->column, "title") == 0) {
-		rec_buffer_add_text(command, "reconciler task edit --title=TITLE");
-		rec_tell_target(command, row->task_id);
-	} else {
-		rec_buffer_add_text(command, "sqlite3 ");
-		rec_tell_word(command, rec_slice_of(info.location));
+	if (!mend || !mend->edit || !named) {
+		sql_command(d, mend ? mend->sql : NULL, row->task_id);
+		return;
 	}
+	rec_buffer_printf(&d->teller.command, "reconciler task edit %s", mend->edit);
+	rec_tell_target(&d->teller.command, row->task_id);
 }
 
 static int tell_rows(struct rec_doctor *d, struct rec_error *error)

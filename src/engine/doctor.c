@@ -138,14 +138,14 @@ static int read_result(int r, struct rec_error *error)
 
 static int read_everything(struct rec_doctor *d, struct rec_error *error)
 {
-	const struct rec_list_options brief = {.brief = true};
+	const struct rec_list_options all = {.blockers = true};
 	int r = rec_store_snapshot(d->store, NULL, 0,
 				   REC_SNAPSHOT_BLOCKERS | REC_SNAPSHOT_ATTEMPT | REC_SNAPSHOT_PRIORITY, &d->snapshot,
 				   error);
 	if (r == 0)
 		r = nodes_make(d, error);
 	if (r == 0)
-		r = read_result(rec_store_list(d->store, &brief, references_take, d, error), error);
+		r = read_result(rec_store_list(d->store, &all, references_take, d, error), error);
 	if (r == 0)
 		r = read_result(rec_store_claims(d->store, claim_note, d, error), error);
 	if (r == 0)

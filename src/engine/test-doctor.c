@@ -247,7 +247,10 @@ static void test_doctor__foreign_rows_and_the_listener_it_borrowed(void **state)
 	assert_finding(&v, 0, "bad-row", "a", "task \"a\": title is NULL", "reconciler task edit --title=TITLE a");
 	assert_finding(&v, 1, "bad-row", "a", "task \"a\": depends_on is not a list of texts: 7",
 		       "reconciler task edit --depends-on= a");
-	assert_finding(&v, 2, "bad-row", "-", "a row: id is NULL: NULL", "sqlite3 memory:");
+	assert_finding(
+		&v, 2, "bad-row", "-", "a row: id is NULL: NULL",
+		"sqlite3 memory: 'UPDATE tasks SET id = lower(hex(randomblob(16))) WHERE id IS NULL OR typeof(id) "
+		"<> '\\''text'\\'''");
 	assert_finding(&v, 3, "unrecognised-status", "a",
 		       "task \"a\" has the status \"SLEEPING\", which is none of the seven",
 		       "reconciler task set --force a BACKLOG");
