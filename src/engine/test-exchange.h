@@ -16,6 +16,34 @@
 
 #define S(text) rec_slice_of(text)
 
+/* Every column, odd but legal values, blockers in all states; in the order and shape in which export writes. */
+static const char everything[] =
+	"{\"id\":\" '\\\"/../\\\\é\u202e實裝 "
+	"🚧\",\"title\":\"\",\"description\":\"a\\nb\\t\\u0001\\u007f\",\"status\":\"MERGED\","
+	"\"priority\":-9223372036854775808,\"depends_on\":[\"z\",\"z\",\"-x\"],\"parent_id\":\"z\",\"external_url\":"
+	"\"\","
+	"\"created_at\":\"2026-01-01 00:00:02.5+01:00\",\"updated_at\":\"0001-01-01T00:00:00Z\",\"blockers\":["
+	"{\"id\":\"k1\",\"question\":\"\",\"answer\":null,\"status\":\"OPEN\",\"created_at\":\"2026-01-01T00:00:01Z\","
+	"\"answered_at\":null,\"created_by\":\"agent\"},"
+	"{\"id\":\"k2\",\"question\":\"q\",\"answer\":\"\",\"status\":\"ANSWERED\",\"created_at\":\"2026-01-01T00:00:"
+	"02Z\","
+	"\"answered_at\":\"2026-01-02T00:00:00Z\",\"created_by\":\"human\"},"
+	"{\"id\":\"k3\",\"question\":\"q\",\"answer\":\"да\",\"status\":\"RESOLVED\",\"created_at\":\"2026-01-01T00:00:"
+	"03Z\","
+	"\"answered_at\":\"2026-01-02T00:00:00Z\",\"created_by\":\"system\"}],\"is_leaf\":false,\"prd_id\":\"prd\","
+	"\"estimated_hours\":0.1,\"complexity_score\":5,\"uncertainty_level\":\"high\",\"lineage\":[\"a\",\"é\",\"\"],"
+	"\"hierarchical_id\":\"1.2\",\"github_issue_number\":9223372036854775807,"
+	"\"requirement_ids\":\"[\\\"\\\\u00e9\\\"]\",\"auto_close_github_issue\":1}\n"
+	"{\"id\":\"-x\",\"title\":\"t\",\"description\":null,\"status\":\"BACKLOG\",\"priority\":0,\"depends_on\":[],"
+	"\"parent_id\":null,\"external_url\":null,\"created_at\":\"2026-01-01T00:00:00.000000+00:00\","
+	"\"updated_at\":\"2026-01-01T00:00:00.000000+00:00\",\"blockers\":[],\"is_leaf\":true,\"lineage\":[],"
+	"\"requirement_ids\":\"not json\",\"auto_close_github_issue\":-7}\n"
+	"{\"id\":\"z\",\"title\":\"t\",\"description\":\"\",\"status\":\"IN_PROGRESS\",\"priority\":5,\"depends_on\":[]"
+	","
+	"\"parent_id\":null,\"external_url\":\"https://example.org/1\",\"created_at\":\"2026-01-01T00:00:00Z\","
+	"\"updated_at\":\"2026-01-01T00:00:00Z\",\"blockers\":[],\"is_leaf\":false,\"estimated_hours\":1e+300,"
+	"\"lineage\":\"[ ]\",\"requirement_ids\":\"[\\\"a\\\"] \"}\n";
+
 struct fixture {
 	struct rec_failing_allocator memory;
 	struct rec_clock_manual clock;
