@@ -27,7 +27,7 @@ int rec_fail_context(struct rec_error *error, int code, const char *format, ...)
 /* "out of memory" */
 int rec_fail_nomem(struct rec_error *error);
 
-enum rec_error_class rec_error_class_of(int code);
+/* rec_error_class_of is public: reconciler.h */
 
 #ifdef __clang_analyzer__
 /* The static analyzer does not look into another file, so it is told here that a failure is never 0. */
