@@ -150,28 +150,45 @@ static int summary_write(int fd, const struct view_summary *summary)
 	return write(fd, json.data, json.length) == (ssize_t)json.length ? 0 : -1;
 }
 
+/* Starts it with one end of a pipe as its input and no signal blocked; 0 or an errno. */
+static int on_end_start(const char **words, int input, int other_end, pid_t *ret_pid)
+{
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t none;
+	sigemptyset(&none);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+	posix_spawn_file_actions_addclose(&actions, other_end);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	int failed = posix_spawn(ret_pid, words[0], &actions, &attributes, (char *const *)(uintptr_t)words, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	posix_spawnattr_destroy(&attributes);
+	return failed;
+}
+
 /* --on-end: its failure is a warning; the batch has ended whatever it says. */
 static void on_end(struct batch_run *b, const struct view_summary *summary)
 {
 	const char **words;
 	size_t count;
-	struct rec_error error;
+	struct rec_error error = {.message = "is empty"};
 	int ends[2], status = 0;
 	pid_t pid;
 	if (!b->options.on_end)
 		return;
 	if (command_split(b->cli, b->options.on_end, &words, &count, &error) < 0 || count == 0 ||
 	    command_resolve(b->cli, words, &error) < 0) {
-		cli_warn(b->cli, "--on-end %s", error.message);
+		cli_warn(b->cli, "--on-end: %s", error.message);
 		return;
 	}
-	posix_spawn_file_actions_t actions;
-	if (pipe(ends) != 0 || posix_spawn_file_actions_init(&actions) != 0)
+	if (pipe(ends) != 0) {
+		cli_warn(b->cli, "--on-end: %s", strerror(errno));
 		return;
-	posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO);
-	posix_spawn_file_actions_addclose(&actions, ends[1]);
-	int failed = posix_spawn(&pid, words[0], &actions, NULL, (char *const *)(uintptr_t)words, environ);
-	posix_spawn_file_actions_destroy(&actions);
+	}
+	int failed = on_end_start(words, ends[0], ends[1], &pid);
 	close(ends[0]);
 	if (!failed)
 		summary_write(ends[1], summary); /* fits a pipe; a reader that is gone is its own affair */
@@ -179,7 +196,7 @@ static void on_end(struct batch_run *b, const struct view_summary *summary)
 	while (!failed && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (failed || status != 0)
-		cli_warn(b->cli, "--on-end %s: %s", words[0], failed ? strerror(failed) : "did not succeed");
+		cli_warn(b->cli, "--on-end: %s %s", words[0], failed ? strerror(failed) : "did not succeed");
 }
 
 static int exit_status(const struct rec_loop_result *result)

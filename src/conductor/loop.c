@@ -34,14 +34,14 @@ static int64_t now_us(void)
 
 /* ---- Signals ------------------------------------------------------------------------------------ */
 
-static int signals_open(struct loop *loop, sigset_t *before, struct rec_error *error)
+static int signals_open(struct loop *loop, struct rec_error *error)
 {
 	sigset_t wanted;
 	sigemptyset(&wanted);
 	sigaddset(&wanted, SIGINT);
 	sigaddset(&wanted, SIGTERM);
 	sigaddset(&wanted, SIGHUP);
-	if (sigprocmask(SIG_BLOCK, &wanted, before) != 0)
+	if (sigprocmask(SIG_BLOCK, &wanted, NULL) != 0)
 		return rec_fail_errno(error, errno, "signals");
 	loop->signal_fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
 	return loop->signal_fd < 0 ? rec_fail_errno(error, errno, "signals") : 0;
@@ -164,8 +164,7 @@ int rec_loop_run(const struct rec_loop_options *options, rec_loop_make_fn *make,
 		 struct rec_error *error)
 {
 	struct loop loop = {.options = options, .signal_fd = -1, .wake_fd = -1};
-	sigset_t before;
-	int r = signals_open(&loop, &before, error);
+	int r = signals_open(&loop, error);
 	if (r == 0)
 		r = rec_shim_slots_open(&options->slots, &loop.slots, error);
 	if (r == 0)
@@ -175,6 +174,5 @@ int rec_loop_run(const struct rec_loop_options *options, rec_loop_make_fn *make,
 	rec_driver_free(loop.driver);
 	rec_shim_slots_close(loop.slots);
 	rec_close_fd(&loop.signal_fd);
-	sigprocmask(SIG_SETMASK, &before, NULL);
 	return r;
 }

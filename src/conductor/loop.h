@@ -3,7 +3,9 @@
  *
  * Signals, as an operator expects them: the first SIGINT drains (nothing new starts, what runs goes on), a
  * second one, or SIGTERM, stops what runs and gives its tasks back; SIGHUP is ignored, so a batch goes on without its
- * terminal. They are blocked while the loop runs and read from a descriptor; no handler is installed. */
+ * terminal. They are blocked and read from a descriptor; no handler is installed. They stay blocked
+ * afterwards, so that one key too many does not turn the end of a batch into a death by signal: a caller that goes on
+ * restores them. */
 #ifndef REC_CONDUCTOR_LOOP_H
 #define REC_CONDUCTOR_LOOP_H
 
