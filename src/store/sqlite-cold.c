@@ -84,6 +84,16 @@ static int64_t monotonic_us(void)
 	return rec_clock_real.monotonic_us(rec_clock_real.context);
 }
 
+/* Would the time limit be over after waiting so long? It runs from the first question on: a read that need not wait
+ * need not look at the clock. */
+static bool too_long(const struct rec_sqlite *s, int64_t *deadline, int64_t wait)
+{
+	int64_t now = monotonic_us();
+	if (*deadline == 0)
+		*deadline = now + s->base.busy_timeout_ms * 1000;
+	return now + wait > *deadline;
+}
+
 static void wait_us(int64_t us)
 {
 	struct timespec left = {us / 1000000, us % 1000000 * 1000};
@@ -154,7 +164,7 @@ static int fail_gone(struct rec_sqlite *s, int errnum, struct rec_error *error)
 }
 
 /* Something by which the database can be read now is open. */
-static int ensure_open(struct rec_sqlite *s, int64_t deadline, struct rec_error *error)
+static int ensure_open(struct rec_sqlite *s, int64_t *deadline, struct rec_error *error)
 {
 	struct look look;
 	for (;;) {
@@ -171,7 +181,7 @@ static int ensure_open(struct rec_sqlite *s, int64_t deadline, struct rec_error 
 		int64_t wait = look.quiet ? unquiet_us(&look.identity) : 0;
 		if (wait == 0)
 			break;
-		if (monotonic_us() + wait > deadline)
+		if (too_long(s, deadline, wait))
 			return fail_restless(s, error);
 		wait_us(wait);
 	}
@@ -236,10 +246,10 @@ int rec_sqlite_read(struct rec_sqlite *s, rec_sqlite_body *body, void *context, 
 		return body(s, context, error);
 	if (s->base.info.mode != REC_STORE_READ)
 		return read_once(s, body, context, error);
-	int64_t deadline = monotonic_us() + s->base.busy_timeout_ms * 1000;
+	int64_t deadline = 0;
 	for (;;) {
 		struct look look;
-		int r = ensure_open(s, deadline, error);
+		int r = ensure_open(s, &deadline, error);
 		if (r)
 			return r;
 		r = read_once(s, body, context, error);
@@ -251,7 +261,7 @@ int rec_sqlite_read(struct rec_sqlite *s, rec_sqlite_body *body, void *context, 
 				       : fail_restless(s, error);
 		rec_sqlite_disconnect(s);
 		s->corrupt = 0;
-		if (monotonic_us() > deadline)
+		if (too_long(s, &deadline, 0))
 			return fail_restless(s, error);
 	}
 }

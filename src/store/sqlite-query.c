@@ -437,10 +437,22 @@ void rec_sqlite_bind_now(struct rec_sqlite *s, sqlite3_stmt *statement, int inde
 	rec_sqlite_bind_text(s, statement, index, rec_store_now(&s->base, buffer));
 }
 
+/* One sqlite3_column_value and then the cheap sqlite3_value functions: they may be used so as long as a connection
+ * belongs to one thread. */
 struct rec_slice rec_sqlite_column(sqlite3_stmt *statement, int column)
 {
-	if (sqlite3_column_type(statement, column) == SQLITE_NULL)
+	sqlite3_value *value = sqlite3_column_value(statement, column);
+	if (sqlite3_value_type(value) == SQLITE_NULL)
 		return (struct rec_slice){0};
-	const char *text = (const char *)sqlite3_column_text(statement, column);
-	return (struct rec_slice){text, text ? (size_t)sqlite3_column_bytes(statement, column) : 0};
+	const char *text = (const char *)sqlite3_value_text(value);
+	return (struct rec_slice){text, text ? (size_t)sqlite3_value_bytes(value) : 0};
+}
+
+struct rec_slice rec_sqlite_text(sqlite3_stmt *statement, int column)
+{
+	sqlite3_value *value = sqlite3_column_value(statement, column);
+	if (sqlite3_value_type(value) != SQLITE_TEXT)
+		return (struct rec_slice){0};
+	const char *text = (const char *)sqlite3_value_text(value);
+	return (struct rec_slice){text, text ? (size_t)sqlite3_value_bytes(value) : 0};
 }

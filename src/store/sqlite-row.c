@@ -12,9 +12,8 @@
 
 enum rec_status rec_sqlite_status(sqlite3_stmt *statement, int column)
 {
-	if (!rec_sqlite_is_text(statement, column))
-		return REC_STATUS_UNRECOGNISED;
-	return rec_status_parse(rec_sqlite_column(statement, column));
+	struct rec_slice text = rec_sqlite_text(statement, column);
+	return text.data ? rec_status_parse(text) : REC_STATUS_UNRECOGNISED;
 }
 
 static struct rec_slice blob_shown(sqlite3_stmt *statement, int column, char buffer[REC_SQLITE_SHOWN_BYTES])

@@ -13,7 +13,7 @@
 
 #include "store/sqlite.h"
 
-#define FEW 40
+#define FEW 64
 typedef struct rec_sqlite_sorted_id entry;
 
 /* ---- Keys ---- */
@@ -72,9 +72,9 @@ static int compare_for_qsort(const void *a, const void *b, void *ids)
 }
 
 /* Puts every entry into the bucket of its byte; returns where the buckets end. */
-static void scatter(entry *entries, size_t count, unsigned shift, size_t ends[256])
+static void scatter(entry *entries, size_t count, unsigned shift, uint32_t ends[256])
 {
-	size_t counts[256] = {0}, next[256], at = 0;
+	uint32_t counts[256] = {0}, next[256], at = 0;
 	for (size_t i = 0; i < count; i++)
 		counts[entries[i].key >> shift & 255]++;
 	for (unsigned b = 0; b < 256; b++) {
@@ -97,7 +97,7 @@ static void scatter(entry *entries, size_t count, unsigned shift, size_t ends[25
 /* Recursion goes one byte of the key deeper each time: at most eight levels. */
 static void sort_range(const struct rec_slice *ids, entry *entries, size_t count, unsigned bytes_left)
 {
-	size_t ends[256], begin = 0;
+	uint32_t ends[256], begin = 0;
 	if (count <= FEW) {
 		insert_few(ids, entries, count);
 		return;
@@ -169,23 +169,36 @@ static bool outside(const struct rec_sqlite_sorted *sorted, struct rec_slice id,
 	return true;
 }
 
+/* Forward from `low`, whose predecessor is smaller: ever longer steps, then by halves. */
+static size_t gallop(const struct rec_sqlite_sorted *sorted, size_t low, uint64_t key, struct rec_slice id)
+{
+	size_t high = low, step = 1;
+	for (; high < sorted->count && smaller(sorted, high, key, id); high += step, step *= 2)
+		low = high + 1;
+	return search(sorted, low, high < sorted->count ? high : sorted->count, key, id);
+}
+
 size_t rec_sqlite_sorted_seek(struct rec_sqlite_sorted *sorted, struct rec_slice id, bool *ret_equal)
 {
-	size_t position, low = 0, high = sorted->near;
+	size_t position, near = sorted->near;
 	*ret_equal = false;
 	if (outside(sorted, id, &position))
 		return position;
 	uint64_t key = key_of(id, sorted->common.length);
-	if (high < sorted->count && smaller(sorted, high, key, id)) {
-		size_t step = 1;
-		low = high + 1;
-		for (high = low; high < sorted->count && smaller(sorted, high, key, id); high += step, step *= 2)
-			low = high + 1;
-		high = high < sorted->count ? high : sorted->count;
-	} else if (high > 0 && smaller(sorted, high - 1, key, id)) {
-		low = high; /* between the last one found and its neighbour: an id that is not in the list */
+	bool forward = near < sorted->count && smaller(sorted, near, key, id);
+	/* In a merge the next one is nearly always it. */
+	near += forward;
+	if (forward && near < sorted->count && sorted->entries[near].key == key &&
+	    rec_slice_equal(sorted->ids[sorted->entries[near].index], id)) {
+		*ret_equal = true;
+		return sorted->near = near;
 	}
-	position = search(sorted, low, high, key, id);
+	if (forward)
+		position = gallop(sorted, near, key, id);
+	else if (near > 0 && smaller(sorted, near - 1, key, id))
+		position = near; /* between the last one found and its neighbour: not in the list */
+	else
+		position = search(sorted, 0, near, key, id);
 	sorted->near = position;
 	/* In sorted order the texts lie anywhere; in a sweep those that are compared next are known by now. (A function
 	 * that did nothing but this would be taken for one without effect, and left out.) */

@@ -321,6 +321,8 @@ void rec_sqlite_bind_now(struct rec_sqlite *s, sqlite3_stmt *statement, int inde
 
 /* A column as text, whatever it is; data == NULL for NULL. Lives until the next step. */
 struct rec_slice rec_sqlite_column(sqlite3_stmt *statement, int column);
+/* The same if it is text; data == NULL for NULL, a number, a blob. */
+struct rec_slice rec_sqlite_text(sqlite3_stmt *statement, int column);
 /* Is it text (and not NULL, a number, a blob)? */
 static inline bool rec_sqlite_is_text(sqlite3_stmt *statement, int column)
 {
