@@ -7,39 +7,18 @@
  * at a million: 0.09 and 0.10 us, against 0.21 for the rows themselves and 2 for a join by SQLite.) Where rowids are
  * sparse or missing, or more columns are asked for, the rows are read after all and each id is searched in the
  * sorted list.
- *
- * Blockers are counted the same two ways; only those of BLOCKED tasks, unless all were asked for.
+ * Blockers: sqlite-snapshot-blockers.c.
  */
 #include <limits.h>
 
 #include "base/text.h"
-#include "store/sqlite.h"
+#include "store/sqlite-survey.h"
 
-/* A lookup costs about as much as this many rows of a sweep. */
-#define ROWS_A_LOOKUP 12
 /* Bytes of the database that stand for one task at least, for an estimate of the number of tasks. */
 #define BYTES_A_TASK 200
 /* An array by rowid may take this fraction of the database's size. */
 #define BYTES_A_ROWID 16
 #define ROWIDS_ALWAYS 65536
-
-struct survey {
-	const struct rec_slice *ids; /* as asked; NULL: all */
-	size_t count;
-	unsigned fields;
-	struct rec_snapshot *out;
-	bool again; /* the body runs a second time */
-	struct rec_sqlite_sorted sorted;
-	uint8_t *statuses; /* by rowid - lowest */
-	int64_t lowest;
-	uint64_t range;
-	bool unrecognised; /* a fact whose raw status is not kept yet */
-};
-
-static bool asks(const struct survey *v, unsigned fields)
-{
-	return v->fields & fields;
-}
 
 /* ---- How large is it? ---- */
 
@@ -54,9 +33,8 @@ static int database_bytes(struct rec_sqlite *s, uint64_t *ret_bytes, struct rec_
 	return r;
 }
 
-/* From the lowest to the highest rowid, both included; 0: no rows. */
-static int rowid_range(struct rec_sqlite *s, enum rec_sqlite_query query, int64_t *ret_lowest, uint64_t *ret_range,
-		       struct rec_error *error)
+int rec_sqlite_rowid_range(struct rec_sqlite *s, enum rec_sqlite_query query, int64_t *ret_lowest, uint64_t *ret_range,
+			   struct rec_error *error)
 {
 	sqlite3_stmt *row;
 	int r = rec_sqlite_query(s, query, &row, error);
@@ -96,7 +74,7 @@ static uint8_t status_of(struct status_memory *memory, sqlite3_stmt *row, int co
 	return memory->status;
 }
 
-static int fill_statuses(struct rec_sqlite *s, struct survey *v, struct rec_error *error)
+static int fill_statuses(struct rec_sqlite *s, struct rec_sqlite_survey *v, struct rec_error *error)
 {
 	sqlite3_stmt *rows;
 	struct status_memory memory = {0};
@@ -113,10 +91,10 @@ static int fill_statuses(struct rec_sqlite *s, struct survey *v, struct rec_erro
 }
 
 /* Leaves v->statuses NULL where rowids do not serve. */
-static int read_statuses(struct rec_sqlite *s, struct survey *v, uint64_t bytes, struct rec_error *error)
+static int read_statuses(struct rec_sqlite *s, struct rec_sqlite_survey *v, uint64_t bytes, struct rec_error *error)
 {
 	uint64_t most = bytes / BYTES_A_ROWID > ROWIDS_ALWAYS ? bytes / BYTES_A_ROWID : ROWIDS_ALWAYS;
-	if (!s->schema.tasks_by_rowid || asks(v, REC_SNAPSHOT_PRIORITY) || v->range > most)
+	if (!s->schema.tasks_by_rowid || rec_sqlite_asks(v, REC_SNAPSHOT_PRIORITY) || v->range > most)
 		return 0;
 	v->statuses = rec_alloc(s->base.allocator, v->range);
 	if (!v->statuses)
@@ -125,7 +103,7 @@ static int read_statuses(struct rec_sqlite *s, struct survey *v, uint64_t bytes,
 	return fill_statuses(s, v, error);
 }
 
-static uint8_t status_at(struct survey *v, int64_t rowid)
+static uint8_t status_at(struct rec_sqlite_survey *v, int64_t rowid)
 {
 	uint64_t at = (uint64_t)rowid - (uint64_t)v->lowest;
 	uint8_t status = v->statuses && at < v->range ? v->statuses[at] : REC_STATUS_ABSENT;
@@ -147,7 +125,7 @@ static void warn_status(struct rec_sqlite *s, struct rec_slice id, sqlite3_stmt 
 		rec_store_warn(&s->base, id, "status", "is not text", rec_sqlite_shown(row, column, buffer));
 }
 
-static int keep_raw(struct rec_sqlite *s, struct survey *v, size_t index, sqlite3_stmt *row, int column,
+static int keep_raw(struct rec_sqlite *s, struct rec_sqlite_survey *v, size_t index, sqlite3_stmt *row, int column,
 		    struct rec_error *error)
 {
 	char buffer[REC_SQLITE_SHOWN_BYTES];
@@ -156,11 +134,12 @@ static int keep_raw(struct rec_sqlite *s, struct survey *v, size_t index, sqlite
 }
 
 /* status, priority, is_leaf in columns 1 to 3. */
-static int set_fact(struct rec_sqlite *s, struct survey *v, size_t index, sqlite3_stmt *row, struct rec_error *error)
+static int set_fact(struct rec_sqlite *s, struct rec_sqlite_survey *v, size_t index, sqlite3_stmt *row,
+		    struct rec_error *error)
 {
 	struct rec_fact *fact = &v->out->facts[index];
 	fact->status = (uint8_t)rec_sqlite_status(row, 1);
-	if (asks(v, REC_SNAPSHOT_PRIORITY)) {
+	if (rec_sqlite_asks(v, REC_SNAPSHOT_PRIORITY)) {
 		int type = sqlite3_column_type(row, 2);
 		bool number = type == SQLITE_INTEGER || type == SQLITE_FLOAT;
 		fact->priority = number ? clamp(sqlite3_column_int64(row, 2)) : 0;
@@ -172,7 +151,8 @@ static int set_fact(struct rec_sqlite *s, struct survey *v, size_t index, sqlite
 /* ---- A few: lookups ---- */
 
 /* Positions of the ids that a task can have; NULL without an error: all of them. */
-static int valid_positions(const struct survey *v, uint32_t **ret_positions, size_t *ret_count, struct rec_error *error)
+static int valid_positions(const struct rec_sqlite_survey *v, uint32_t **ret_positions, size_t *ret_count,
+			   struct rec_error *error)
 {
 	size_t valid = 0;
 	*ret_positions = NULL;
@@ -191,7 +171,7 @@ static int valid_positions(const struct survey *v, uint32_t **ret_positions, siz
 	return 0;
 }
 
-static int look_up_tasks(struct rec_sqlite *s, struct survey *v, struct rec_error *error)
+static int look_up_tasks(struct rec_sqlite *s, struct rec_sqlite_survey *v, struct rec_error *error)
 {
 	sqlite3_stmt *rows;
 	int r = rec_sqlite_query(s, REC_SQLITE_TASKS_OF_IDS, &rows, error);
@@ -212,7 +192,7 @@ static bool keeps_attempts(const struct rec_sqlite *s)
 	       rec_sqlite_has_table(s, REC_SQLITE_TABLE_rec_attempts);
 }
 
-static int look_up_attempts(struct rec_sqlite *s, struct survey *v, struct rec_error *error)
+static int look_up_attempts(struct rec_sqlite *s, struct rec_sqlite_survey *v, struct rec_error *error)
 {
 	sqlite3_stmt *rows;
 	int r = rec_sqlite_query(s, REC_SQLITE_ATTEMPTS_OF_IDS, &rows, error);
@@ -226,7 +206,7 @@ static int look_up_attempts(struct rec_sqlite *s, struct survey *v, struct rec_e
 	return r == REC_END ? 0 : r;
 }
 
-static int look_up(struct rec_sqlite *s, struct survey *v, struct rec_error *error)
+static int look_up(struct rec_sqlite *s, struct rec_sqlite_survey *v, struct rec_error *error)
 {
 	uint32_t *positions;
 	size_t count;
@@ -235,7 +215,7 @@ static int look_up(struct rec_sqlite *s, struct survey *v, struct rec_error *err
 		return r;
 	s->ids = (struct rec_sqlite_ids){v->ids, positions, count};
 	r = look_up_tasks(s, v, error);
-	if (r == 0 && asks(v, REC_SNAPSHOT_ATTEMPT) && keeps_attempts(s))
+	if (r == 0 && rec_sqlite_asks(v, REC_SNAPSHOT_ATTEMPT) && keeps_attempts(s))
 		r = look_up_attempts(s, v, error);
 	s->ids = (struct rec_sqlite_ids){0};
 	rec_free(v->out->allocator, positions);
@@ -244,8 +224,13 @@ static int look_up(struct rec_sqlite *s, struct survey *v, struct rec_error *err
 
 /* ---- Many: sweeps ---- */
 
-/* One past the last entry that is the same id as the one at `position`. */
-static size_t run_end(const struct rec_sqlite_sorted *sorted, size_t position)
+int rec_sqlite_survey_sort(struct rec_sqlite_survey *v, struct rec_error *error)
+{
+	return v->sorted.entries ? 0
+				 : rec_sqlite_sort(&v->sorted, v->out->allocator, v->out->ids, v->out->count, error);
+}
+
+size_t rec_sqlite_run_end(const struct rec_sqlite_sorted *sorted, size_t position)
 {
 	const struct rec_sqlite_sorted_id *e = sorted->entries;
 	size_t end = position + 1;
@@ -255,19 +240,18 @@ static size_t run_end(const struct rec_sqlite_sorted *sorted, size_t position)
 	return end;
 }
 
-/* Where the id in a column stands in the sorted list: *ret_end is 0 if it does not. */
-static size_t seek_column(struct survey *v, sqlite3_stmt *row, int column, size_t *ret_end)
+size_t rec_sqlite_survey_seek(struct rec_sqlite_survey *v, sqlite3_stmt *row, int column, size_t *ret_end)
 {
 	bool equal = false;
 	struct rec_slice id = rec_sqlite_text(row, column);
 	size_t position = id.data ? rec_sqlite_sorted_seek(&v->sorted, id, &equal) : 0;
-	*ret_end = equal ? run_end(&v->sorted, position) : 0;
+	*ret_end = equal ? rec_sqlite_run_end(&v->sorted, position) : 0;
 	return position;
 }
 
 /* In bytewise order the list, its texts and the facts are touched here and there in memory; what comes soon is
  * fetched while SQLite steps. Always inline: gcc takes a function that only prefetches for one without effect. */
-__attribute__((always_inline)) static inline void fetch_ahead(const struct survey *v, size_t position)
+__attribute__((always_inline)) static inline void fetch_ahead(const struct rec_sqlite_survey *v, size_t position)
 {
 	enum { TEXTS = 8, SLICES = 16 };
 	const struct rec_sqlite_sorted_id *entries = v->sorted.entries;
@@ -279,7 +263,7 @@ __attribute__((always_inline)) static inline void fetch_ahead(const struct surve
 	__builtin_prefetch(&v->out->facts[soon], 1);
 }
 
-static int sweep_ids(struct rec_sqlite *s, struct survey *v, struct rec_error *error)
+static int sweep_ids(struct rec_sqlite *s, struct rec_sqlite_survey *v, struct rec_error *error)
 {
 	sqlite3_stmt *rows;
 	size_t end;
@@ -290,7 +274,7 @@ static int sweep_ids(struct rec_sqlite *s, struct survey *v, struct rec_error *e
 		return r;
 	rec_sqlite_bind_text(s, rows, 1, v->ids[v->sorted.entries[0].index]);
 	while ((r = rec_sqlite_next(s, rows, error)) == 0) {
-		size_t i = seek_column(v, rows, 1, &end);
+		size_t i = rec_sqlite_survey_seek(v, rows, 1, &end);
 		if (i == v->sorted.count)
 			break;
 		fetch_ahead(v, i);
@@ -306,13 +290,13 @@ static int sweep_ids(struct rec_sqlite *s, struct survey *v, struct rec_error *e
 	return r == REC_END ? 0 : r;
 }
 
-static int sweep_rows(struct rec_sqlite *s, struct survey *v, struct rec_error *error)
+static int sweep_rows(struct rec_sqlite *s, struct rec_sqlite_survey *v, struct rec_error *error)
 {
 	sqlite3_stmt *rows;
 	size_t end;
 	int r = rec_sqlite_query(s, REC_SQLITE_TASKS_UNORDERED, &rows, error);
 	while (r == 0 && (r = rec_sqlite_next(s, rows, error)) == 0) {
-		size_t i = seek_column(v, rows, 0, &end);
+		size_t i = rec_sqlite_survey_seek(v, rows, 0, &end);
 		if (end && rec_id_problem(v->out->ids[v->sorted.entries[i].index]))
 			continue;
 		for (; r == 0 && i < end; i++)
@@ -324,13 +308,13 @@ static int sweep_rows(struct rec_sqlite *s, struct survey *v, struct rec_error *
 }
 
 /* The raw texts that the sweep of the index passed over. */
-static int sweep_unrecognised(struct rec_sqlite *s, struct survey *v, struct rec_error *error)
+static int sweep_unrecognised(struct rec_sqlite *s, struct rec_sqlite_survey *v, struct rec_error *error)
 {
 	sqlite3_stmt *rows;
 	size_t end;
 	int r = rec_sqlite_query(s, REC_SQLITE_TASKS_UNRECOGNISED, &rows, error);
 	while (r == 0 && (r = rec_sqlite_next(s, rows, error)) == 0)
-		for (size_t i = seek_column(v, rows, 0, &end); r == 0 && i < end; i++)
+		for (size_t i = rec_sqlite_survey_seek(v, rows, 0, &end); r == 0 && i < end; i++)
 			if (v->out->facts[v->sorted.entries[i].index].status == REC_STATUS_UNRECOGNISED)
 				r = keep_raw(s, v, v->sorted.entries[i].index, rows, 1, error);
 	if (rows)
@@ -338,7 +322,7 @@ static int sweep_unrecognised(struct rec_sqlite *s, struct survey *v, struct rec
 	return r == REC_END ? 0 : r;
 }
 
-static int sweep_attempts(struct rec_sqlite *s, struct survey *v, enum rec_sqlite_query query, bool claimed,
+static int sweep_attempts(struct rec_sqlite *s, struct rec_sqlite_survey *v, enum rec_sqlite_query query, bool claimed,
 			  struct rec_error *error)
 {
 	sqlite3_stmt *rows;
@@ -346,7 +330,7 @@ static int sweep_attempts(struct rec_sqlite *s, struct survey *v, enum rec_sqlit
 	int r = rec_sqlite_query(s, query, &rows, error);
 	v->sorted.near = 0;
 	while (r == 0 && (r = rec_sqlite_next(s, rows, error)) == 0)
-		for (size_t i = seek_column(v, rows, 0, &end); i < end; i++) {
+		for (size_t i = rec_sqlite_survey_seek(v, rows, 0, &end); i < end; i++) {
 			struct rec_fact *fact = &v->out->facts[v->sorted.entries[i].index];
 			if (fact->status == REC_STATUS_ABSENT)
 				continue;
@@ -356,17 +340,11 @@ static int sweep_attempts(struct rec_sqlite *s, struct survey *v, enum rec_sqlit
 	return r == REC_END ? 0 : r;
 }
 
-static int sort(struct survey *v, struct rec_error *error)
-{
-	return v->sorted.entries ? 0
-				 : rec_sqlite_sort(&v->sorted, v->out->allocator, v->out->ids, v->out->count, error);
-}
-
 /* What every sweep does once ids and facts are there and the narrow sweep has been tried. */
-static int sweep_rest(struct rec_sqlite *s, struct survey *v, struct rec_error *error)
+static int sweep_rest(struct rec_sqlite *s, struct rec_sqlite_survey *v, struct rec_error *error)
 {
-	bool attempts = asks(v, REC_SNAPSHOT_ATTEMPT) && keeps_attempts(s);
-	int r = !v->statuses || v->unrecognised || attempts ? sort(v, error) : 0;
+	bool attempts = rec_sqlite_asks(v, REC_SNAPSHOT_ATTEMPT) && keeps_attempts(s);
+	int r = !v->statuses || v->unrecognised || attempts ? rec_sqlite_survey_sort(v, error) : 0;
 	if (r == 0 && !v->statuses)
 		r = sweep_rows(s, v, error);
 	if (r == 0 && v->unrecognised)
@@ -378,9 +356,9 @@ static int sweep_rest(struct rec_sqlite *s, struct survey *v, struct rec_error *
 	return r;
 }
 
-static int sweep_list(struct rec_sqlite *s, struct survey *v, uint64_t bytes, struct rec_error *error)
+static int sweep_list(struct rec_sqlite *s, struct rec_sqlite_survey *v, uint64_t bytes, struct rec_error *error)
 {
-	int r = sort(v, error);
+	int r = rec_sqlite_survey_sort(v, error);
 	if (r == 0)
 		r = read_statuses(s, v, bytes, error);
 	if (r == 0 && v->statuses)
@@ -398,8 +376,8 @@ static void warn_id(struct rec_sqlite *s, const char *problem, sqlite3_stmt *row
 }
 
 /* Adds the row to the snapshot, unless its id is bad. */
-static int add_own(struct rec_sqlite *s, struct survey *v, struct rec_slice *own, size_t capacity, sqlite3_stmt *row,
-		   struct rec_error *error)
+static int add_own(struct rec_sqlite *s, struct rec_sqlite_survey *v, struct rec_slice *own, size_t capacity,
+		   sqlite3_stmt *row, struct rec_error *error)
 {
 	struct rec_snapshot *out = v->out;
 	struct rec_slice id = rec_sqlite_text(row, 1);
@@ -420,7 +398,7 @@ static int add_own(struct rec_sqlite *s, struct survey *v, struct rec_slice *own
 	return 0;
 }
 
-static int collect_ids(struct rec_sqlite *s, struct survey *v, size_t capacity, struct rec_error *error)
+static int collect_ids(struct rec_sqlite *s, struct rec_sqlite_survey *v, size_t capacity, struct rec_error *error)
 {
 	sqlite3_stmt *rows;
 	int r = rec_sqlite_query(s, REC_SQLITE_IDS_IN_ORDER, &rows, error);
@@ -436,7 +414,7 @@ static int collect_ids(struct rec_sqlite *s, struct survey *v, size_t capacity, 
 	return r == REC_END ? 0 : r;
 }
 
-static int sweep_all(struct rec_sqlite *s, struct survey *v, uint64_t bytes, struct rec_error *error)
+static int sweep_all(struct rec_sqlite *s, struct rec_sqlite_survey *v, uint64_t bytes, struct rec_error *error)
 {
 	int64_t count = 0;
 	sqlite3_stmt *query;
@@ -457,125 +435,9 @@ static int sweep_all(struct rec_sqlite *s, struct survey *v, uint64_t bytes, str
 	return r == 0 ? sweep_rest(s, v, error) : r;
 }
 
-/* ---- Blockers ---- */
-
-static bool counts(const struct survey *v, const struct rec_fact *fact)
-{
-	return asks(v, REC_SNAPSHOT_ALL_BLOCKERS) ? fact->status != REC_STATUS_ABSENT : fact->status == REC_BLOCKED;
-}
-
-/* A status we do not know is not taken for released. */
-static void add_blocker(struct rec_fact *fact, sqlite3_stmt *row, int column)
-{
-	struct rec_slice text = rec_sqlite_text(row, column);
-	enum rec_blocker_status status = text.data ? rec_blocker_status_parse(text) : REC_BLOCKER_UNRECOGNISED;
-	bool released = status == REC_ANSWERED || status == REC_RESOLVED;
-	fact->blockers_total++;
-	fact->blockers_open += !released;
-	fact->blockers_new += released;
-}
-
-static void forget_recorded(struct rec_fact *fact)
-{
-	fact->blockers_new -= fact->blockers_new > 0;
-}
-
-static int look_up_blockers(struct rec_sqlite *s, struct survey *v, size_t candidates, struct rec_error *error)
-{
-	sqlite3_stmt *rows;
-	uint32_t *positions = rec_realloc_array(v->out->allocator, NULL, candidates, sizeof *positions);
-	if (!positions)
-		return rec_fail_nomem(error);
-	for (size_t i = 0, at = 0; i < v->out->count; i++)
-		if (counts(v, &v->out->facts[i]))
-			positions[at++] = (uint32_t)i;
-	s->ids = (struct rec_sqlite_ids){v->out->ids, positions, candidates};
-	int r = rec_sqlite_query(s, REC_SQLITE_BLOCKERS_OF_IDS, &rows, error);
-	while (r == 0 && (r = rec_sqlite_next(s, rows, error)) == 0)
-		add_blocker(&v->out->facts[sqlite3_column_int64(rows, 0)], rows, 1);
-	if (r == REC_END && s->base.info.attached) {
-		r = rec_sqlite_query(s, REC_SQLITE_RELEASED_OF_IDS, &rows, error);
-		while (r == 0 && (r = rec_sqlite_next(s, rows, error)) == 0)
-			forget_recorded(&v->out->facts[sqlite3_column_int64(rows, 0)]);
-	}
-	s->ids = (struct rec_sqlite_ids){0};
-	rec_free(v->out->allocator, positions);
-	return r == REC_END ? 0 : r;
-}
-
-/* Only entries that count are left: fewer are faster to search. */
-static void keep_candidates(struct survey *v)
-{
-	size_t kept = 0;
-	for (size_t i = 0; i < v->sorted.count; i++)
-		if (counts(v, &v->out->facts[v->sorted.entries[i].index]))
-			v->sorted.entries[kept++] = v->sorted.entries[i];
-	v->sorted.count = kept;
-	v->sorted.near = 0;
-}
-
-/* Counted was the first of equal ids. */
-static void copy_to_duplicates(struct survey *v)
-{
-	size_t end;
-	for (size_t i = 0; i < v->sorted.count; i = end) {
-		const struct rec_fact *first = &v->out->facts[v->sorted.entries[i].index];
-		end = run_end(&v->sorted, i);
-		for (size_t j = i + 1; j < end; j++)
-			v->out->facts[v->sorted.entries[j].index] = *first;
-	}
-}
-
-static int sweep_blockers(struct rec_sqlite *s, struct survey *v, struct rec_error *error)
-{
-	sqlite3_stmt *rows;
-	size_t end;
-	int r = sort(v, error);
-	if (r)
-		return r;
-	keep_candidates(v);
-	r = rec_sqlite_query(s, REC_SQLITE_BLOCKERS_UNORDERED, &rows, error);
-	while (r == 0 && (r = rec_sqlite_next(s, rows, error)) == 0) {
-		size_t i = seek_column(v, rows, 0, &end);
-		if (end)
-			add_blocker(&v->out->facts[v->sorted.entries[i].index], rows, 1);
-	}
-	if (r == REC_END && s->base.info.attached) {
-		r = rec_sqlite_query(s, REC_SQLITE_RELEASED_UNORDERED, &rows, error);
-		while (r == 0 && (r = rec_sqlite_next(s, rows, error)) == 0) {
-			size_t i = seek_column(v, rows, 0, &end);
-			if (end)
-				forget_recorded(&v->out->facts[v->sorted.entries[i].index]);
-		}
-	}
-	copy_to_duplicates(v);
-	return r == REC_END ? 0 : r;
-}
-
-static int count_blockers(struct rec_sqlite *s, struct survey *v, struct rec_error *error)
-{
-	size_t candidates = 0;
-	int64_t lowest;
-	uint64_t rows = UINT64_MAX;
-	int r = 0;
-	for (size_t i = 0; i < v->out->count; i++)
-		candidates += counts(v, &v->out->facts[i]);
-	if (candidates == 0 || !rec_sqlite_has_table(s, REC_SQLITE_TABLE_blockers))
-		return 0;
-	r = rec_sqlite_need_blocker_columns(
-		s, REC_SQLITE_BIT(REC_SQLITE_BLOCKER_task_id) | REC_SQLITE_BIT(REC_SQLITE_BLOCKER_status), error);
-	if (r == 0 && s->schema.blockers_by_task && s->schema.blockers_by_rowid)
-		r = rowid_range(s, REC_SQLITE_BLOCKER_ROWIDS, &lowest, &rows, error);
-	if (r)
-		return r;
-	if (s->schema.blockers_by_task && candidates < rows / ROWS_A_LOOKUP)
-		return look_up_blockers(s, v, candidates, error);
-	return sweep_blockers(s, v, error);
-}
-
 /* ---- The operation ---- */
 
-static void survey_reset(struct survey *v)
+static void survey_reset(struct rec_sqlite_survey *v)
 {
 	const struct rec_allocator *a = v->out->allocator;
 	rec_sqlite_sorted_release(&v->sorted);
@@ -584,7 +446,7 @@ static void survey_reset(struct survey *v)
 }
 
 /* A second run begins with an empty snapshot. */
-static int survey_begin(struct survey *v, struct rec_error *error)
+static int survey_begin(struct rec_sqlite_survey *v, struct rec_error *error)
 {
 	bool again = v->again;
 	v->again = true;
@@ -597,38 +459,38 @@ static int survey_begin(struct survey *v, struct rec_error *error)
 	return v->ids ? rec_snapshot_reserve(v->out, v->count, error) : 0;
 }
 
-static int survey_tasks(struct rec_sqlite *s, struct survey *v, struct rec_error *error)
+static int survey_tasks(struct rec_sqlite *s, struct rec_sqlite_survey *v, struct rec_error *error)
 {
 	uint64_t bytes = 0, tasks;
 	int r = database_bytes(s, &bytes, error);
 	v->range = UINT64_MAX;
 	if (r == 0 && s->schema.tasks_by_rowid)
-		r = rowid_range(s, REC_SQLITE_TASK_ROWIDS, &v->lowest, &v->range, error);
+		r = rec_sqlite_rowid_range(s, REC_SQLITE_TASK_ROWIDS, &v->lowest, &v->range, error);
 	if (r)
 		return r;
 	tasks = v->range < bytes / BYTES_A_TASK ? v->range : bytes / BYTES_A_TASK;
 	if (!v->ids)
 		return sweep_all(s, v, bytes, error);
-	if (v->count < tasks / ROWS_A_LOOKUP)
+	if (v->count < tasks / REC_SQLITE_ROWS_A_LOOKUP)
 		return look_up(s, v, error);
 	return sweep_list(s, v, bytes, error);
 }
 
 static int survey_body(struct rec_sqlite *s, void *context, struct rec_error *error)
 {
-	struct survey *v = context;
+	struct rec_sqlite_survey *v = context;
 	int r = survey_begin(v, error);
 	if (r == 0)
 		r = survey_tasks(s, v, error);
-	if (r == 0 && asks(v, REC_SNAPSHOT_BLOCKERS | REC_SNAPSHOT_ALL_BLOCKERS))
-		r = count_blockers(s, v, error);
+	if (r == 0 && rec_sqlite_asks(v, REC_SNAPSHOT_BLOCKERS | REC_SNAPSHOT_ALL_BLOCKERS))
+		r = rec_sqlite_survey_blockers(s, v, error);
 	return r;
 }
 
 int rec_sqlite_snapshot(struct rec_store *store, const struct rec_slice *ids, size_t count, unsigned fields,
 			struct rec_snapshot *out, struct rec_error *error)
 {
-	struct survey v = {.ids = ids, .count = count, .fields = fields, .out = out};
+	struct rec_sqlite_survey v = {.ids = ids, .count = count, .fields = fields, .out = out};
 	int r = rec_sqlite_read(rec_sqlite_of(store), survey_body, &v, NULL, error);
 	survey_reset(&v);
 	return r;
