@@ -227,7 +227,8 @@ static int verify_run(struct cli *cli, const struct arguments *arguments)
 	else if (cli->format == FORMAT_NDJSON)
 		output_printf(&cli->out, "{\"checked\":%" PRIu64 ",\"different\":%" PRIu64 "}\n", checked, different);
 	else
-		output_printf(&cli->out, "%" PRIu64 " decisions checked, %" PRIu64 " different\n", checked, different);
+		output_printf(&cli->out, "%" PRIu64 " %s checked, %" PRIu64 " different\n", checked,
+			      checked == 1 ? "decision" : "decisions", different);
 	return different ? STATUS_NO : STATUS_OK;
 }
 

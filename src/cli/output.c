@@ -24,12 +24,16 @@ static bool environment_set(const char *name)
 	return value && value[0];
 }
 
-static bool wants_colour(bool terminal, enum colour_choice choice)
+bool output_lively(int fd)
 {
-	const char *term = getenv("TERM");
+	return isatty(fd) && environment_set("TERM") && strcmp(getenv("TERM"), "dumb") != 0;
+}
+
+static bool wants_colour(int fd, enum colour_choice choice)
+{
 	if (choice != COLOUR_AUTO)
 		return choice == COLOUR_ALWAYS;
-	return terminal && !environment_set("NO_COLOR") && term && term[0] && strcmp(term, "dumb") != 0;
+	return output_lively(fd) && !environment_set("NO_COLOR");
 }
 
 /* COLUMNS beats what the terminal says, as everywhere. */
@@ -48,7 +52,7 @@ static size_t terminal_columns(int fd)
 void output_init(struct output *out, int fd, enum colour_choice colour)
 {
 	*out = (struct output){.fd = fd, .terminal = isatty(fd)};
-	out->colour = wants_colour(out->terminal, colour);
+	out->colour = wants_colour(fd, colour);
 	out->columns = out->terminal ? terminal_columns(fd) : 0;
 	rec_buffer_init(&out->buffer, NULL, OUTPUT_RECORD_BYTES_MAX);
 }

@@ -36,6 +36,8 @@ enum colour_choice { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
 /* Looks whether fd is a terminal, and at NO_COLOR, TERM and COLUMNS. */
 void output_init(struct output *out, int fd, enum colour_choice colour);
 void output_release(struct output *out);
+/* Is fd a terminal on which a line may be rewritten (not TERM=dumb)? */
+bool output_lively(int fd);
 
 void output_bytes(struct output *out, struct rec_slice bytes);
 void output_text(struct output *out, const char *text);

@@ -76,7 +76,7 @@ static void tell_imported(struct cli *cli, uint64_t tasks)
 static int import_run(struct cli *cli, const struct arguments *arguments)
 {
 	struct rec_import_options wanted = {.ignore_unknown = option_given(arguments, "ignore-unknown")};
-	struct importing importing = {.telling = cli->verbosity >= 0 && isatty(STDERR_FILENO)};
+	struct importing importing = {.telling = cli->verbosity >= 0 && output_lively(STDERR_FILENO)};
 	struct rec_error error;
 	uint64_t tasks = 0;
 	int status = cli_open(cli, REC_STORE_WRITE);

@@ -100,7 +100,7 @@ class Verify(Store):
         connection.close()
         shown = self.reconciler("events", "verify", status=1)
         self.assertIn("REQUEUE", shown.lines[0])
-        self.assertEqual(shown.lines[-1], "1 decisions checked, 1 different")
+        self.assertEqual(shown.lines[-1], "1 decision checked, 1 different")
         objects = self.reconciler("events", "verify", "--format", "ndjson", status=1).objects
         self.assertEqual((objects[-1], len(objects)), ({"checked": 1, "different": 1}, 2))
         self.assertIsInstance(objects[0]["seq"], int)

@@ -117,6 +117,9 @@ class Import(Exchange):
         path = self.write("tasks.ndjson", text)
         status, shown = on_terminal(self, "task", "import", path)
         self.assertEqual((status, shown.splitlines()[-1].rsplit("\033[K", 1)[-1]), (0, "2000 tasks imported"))
+        (self.store.parent / "state.db").unlink()
+        self.init()
+        self.assertNotIn("\033", on_terminal(self, "task", "import", path, env={"TERM": "dumb"})[1])
 
 
 class RoundTrip(Exchange):
