@@ -1,5 +1,6 @@
-/* test-world.h - for the engine's tests: a store in memory with an allocator that counts, a second handle on the
- * same data (the world outside), and hooks that let something happen just before an operation. */
+/* test-world.h - for the engine's tests: a store with an allocator that counts, a second handle on the same data (the
+ * world outside), and hooks that let something happen just before an operation. The store is in memory, or, if
+ * REC_TEST_SQLITE is defined, in a directory of its own. */
 #ifndef REC_ENGINE_TEST_WORLD_H
 #define REC_ENGINE_TEST_WORLD_H
 
@@ -9,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -23,6 +25,7 @@ struct world {
 	struct rec_store *store;   /* the engine's */
 	struct rec_store *outside; /* another's */
 	struct rec_error error;
+	char directory[32], path[64]; /* where SQLite's file is */
 	/* Operations of `store` that are hooked; each hook acts on the world. */
 	struct rec_store_ops ops;
 	const struct rec_store_ops *real;
@@ -75,17 +78,50 @@ static inline int world_snapshot(struct rec_store *s, const struct rec_slice *id
 	return r;
 }
 
+#ifdef REC_TEST_SQLITE
+static inline void world_open(struct world *w, const struct rec_store_options *ours,
+			      const struct rec_store_options *others)
+{
+	snprintf(w->directory, sizeof w->directory, "rec-engine-XXXXXX");
+	assert_non_null(mkdtemp(w->directory));
+	snprintf(w->path, sizeof w->path, "%s/state.db", w->directory);
+	assert_int_equal(rec_store_sqlite_open(w->path, ours, &w->store, &w->error), 0);
+	assert_int_equal(rec_store_sqlite_open(w->path, others, &w->outside, &w->error), 0);
+}
+
+static inline void world_remove(struct world *w)
+{
+	assert_int_equal(unlink(w->path), 0);
+	assert_int_equal(rmdir(w->directory), 0);
+}
+#else
+static inline void world_open(struct world *w, const struct rec_store_options *ours,
+			      const struct rec_store_options *others)
+{
+	assert_int_equal(rec_store_memory_open("", ours, &w->store, &w->error), 0);
+	assert_int_equal(rec_store_memory_share(w->store, others, &w->outside, &w->error), 0);
+}
+
+static inline void world_remove(struct world *w)
+{
+	(void)w;
+}
+#endif
+
 static inline struct world *world_new(void)
 {
 	struct world *w = rec_zalloc(NULL, 1, sizeof *w);
 	assert_non_null(w);
 	rec_failing_allocator_init(&w->memory, 0, 0);
 	rec_clock_manual_init(&w->clock, INT64_C(1700000000000000));
-	struct rec_store_options options = {
-		.mode = REC_STORE_INIT, .allocator = &w->memory.allocator, .clock = &w->clock.clock};
-	assert_int_equal(rec_store_memory_open("", &options, &w->store, &w->error), 0);
-	struct rec_store_options others = {.mode = REC_STORE_WRITE, .clock = &w->clock.clock};
-	assert_int_equal(rec_store_memory_share(w->store, &others, &w->outside, &w->error), 0);
+	struct rec_store_options ours = {.mode = REC_STORE_INIT,
+					 .allocator = &w->memory.allocator,
+					 .clock = &w->clock.clock,
+					 .busy_timeout_ms = 20};
+	struct rec_store_options others = ours;
+	others.mode = REC_STORE_WRITE;
+	others.allocator = NULL;
+	world_open(w, &ours, &others);
 	w->real = w->store->ops;
 	w->ops = *w->real;
 	w->ops.begin = world_begin;
@@ -100,6 +136,7 @@ static inline void world_free(struct world *w)
 	w->memory.fail_at = 0;
 	rec_store_close(w->outside);
 	rec_store_close(w->store);
+	world_remove(w);
 	assert_int_equal(w->memory.live, 0);
 	rec_free(NULL, w);
 }
