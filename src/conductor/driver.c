@@ -286,14 +286,20 @@ static int64_t earlier(int64_t a_us, int64_t b_us)
 	return a_us < b_us ? a_us : b_us;
 }
 
-static int64_t due_at(const struct rec_driver *d, const struct rec_plan *plan)
+/* When the store is to be looked at next; not before a pause is over. */
+static int64_t look_due_at(const struct rec_driver *d)
 {
-	int64_t due_us = earlier(plan->timer_us, d->recover_due_us);
-	if (d->owed_count || d->rescan)
-		due_us = earlier(due_us, d->look_resume_us);
+	int64_t due_us = d->rescan_due_us;
 	if (d->options.reconcile_interval_us > 0)
 		due_us = earlier(due_us, d->tick_due_us);
-	return earlier(due_us, d->rescan_due_us);
+	if (d->owed_count || d->stranger_count || d->rescan)
+		due_us = 0;
+	return due_us > d->look_resume_us ? due_us : d->look_resume_us;
+}
+
+static int64_t due_at(const struct rec_driver *d, const struct rec_plan *plan)
+{
+	return earlier(look_due_at(d), earlier(plan->timer_us, d->recover_due_us));
 }
 
 static bool nothing_is_owed(const struct rec_driver *d)
