@@ -4,6 +4,7 @@ SHELL := /bin/bash
 PREFIX ?= /usr/local
 PYTHON := $(firstword $(wildcard /usr/bin/python3) python3)
 FUZZ_SECONDS ?= 60
+SEEDS ?= 100000
 RUNS ?= 200
 
 # $(call setup,FOLDER,OPTIONS): configure a build folder once.
@@ -13,7 +14,7 @@ test = meson test -C $(1) --print-errorlogs $(2); result=$$?; \
 	$(PYTHON) scripts/test-totals $(1)/meson-logs/$(or $(3),testlog.json); exit $$result
 sanitized = --buildtype=debugoptimized -Db_lundef=false
 
-.PHONY: all demo check bench install torture asan tsan valgrind fuzz coverage tidy format clean help
+.PHONY: all demo check bench install torture asan tsan valgrind fuzz sim coverage tidy format clean help
 
 all: ## build the command and the library (build-release)
 	@scripts/install-deps build
@@ -66,6 +67,14 @@ fuzz: ## run every fuzzer for FUZZ_SECONDS (60) seconds
 	@CC=clang; export CC; $(call setup,build-fuzz,$(sanitized) -Dfuzz=true -Db_sanitize=address$(,)undefined)
 	@ninja -C build-fuzz
 	@scripts/fuzz build-fuzz $(FUZZ_SECONDS)
+
+sim: ## SEEDS (100000) simulated worlds, all small ones, and the faults they must catch
+	@scripts/install-deps check
+	@$(call setup,build-check,)
+	@ninja -C build-check tests/sim/sim-random tests/sim/sim-small tests/sim/sim-planted
+	@build-check/tests/sim/sim-planted
+	@build-check/tests/sim/sim-small
+	@build-check/tests/sim/sim-random $$(date +%s) $(SEEDS)
 
 coverage: ## which lines the tests reach (build-coverage/meson-logs)
 	@scripts/install-deps ci

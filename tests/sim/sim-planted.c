@@ -10,15 +10,21 @@
 static const struct planted {
 	const char *name;
 	enum rec_planted fault;
-	const char *rule;   /* part of what is said */
-	unsigned seeds_max; /* caught within so many */
+	const char *rules[3]; /* part of what is said, one of these */
+	unsigned seeds_max;   /* caught within so many */
 } planted[] = {
-	{"compare-and-set", REC_PLANTED_CAS, "outside status", 500},
-	{"claims outlive their conductors", REC_PLANTED_CLAIM_DIES, "ends while its process lives", 500},
-	{"stale verdicts are dropped", REC_PLANTED_STALE, "stopped without any reason", 2000},
-	{"late exits are the child's own", REC_PLANTED_LATE_EXIT, "counts as completed outside", 500},
-	{"STARTING is recorded before the claim", REC_PLANTED_NO_STARTING, "starts without a claim", 1000},
-	{"claims look again", REC_PLANTED_NO_RECHECK, "is claimed", 500},
+	{"compare-and-set", REC_PLANTED_CAS, {"outside status"}, 500},
+	{"claims outlive their conductors",
+	 REC_PLANTED_CLAIM_DIES,
+	 {"ends while its process lives", "two living children"},
+	 500},
+	{"stale verdicts are dropped", REC_PLANTED_STALE, {"stopped without any reason"}, 2000},
+	{"late exits are the child's own", REC_PLANTED_LATE_EXIT, {"counts as completed outside"}, 500},
+	{"STARTING is recorded before the claim",
+	 REC_PLANTED_NO_STARTING,
+	 {"starts without a claim", "two living children", "ends while its process lives"},
+	 500},
+	{"claims look again", REC_PLANTED_NO_RECHECK, {"is claimed"}, 500},
 };
 
 /* Which world catches it; 0: none. */
@@ -38,13 +44,21 @@ static uint64_t caught_at(const struct planted *p, char violation[400])
 	return caught;
 }
 
+static bool is_named(const struct planted *p, const char *violation)
+{
+	for (size_t i = 0; i < 3 && p->rules[i]; i++)
+		if (strstr(violation, p->rules[i]))
+			return true;
+	return false;
+}
+
 int main(void)
 {
 	int missed = 0;
 	for (size_t i = 0; i < sizeof planted / sizeof *planted; i++) {
 		char violation[400] = "";
 		uint64_t seed = caught_at(&planted[i], violation);
-		bool right = seed && strstr(violation, planted[i].rule);
+		bool right = seed && is_named(&planted[i], violation);
 		missed += !right;
 		printf("%-40s off: %s %" PRIu64 " (at most %u): %s\n", planted[i].name,
 		       right ? "caught by world" : "MISSED,", seed, planted[i].seeds_max, violation);

@@ -26,7 +26,10 @@ static int dead(struct rec_error *error)
 
 static bool fails(struct sim *w)
 {
-	return !w->quiet && (w->options.faults & SIM_STORE_FAULTS) && sim_chance(w, 60);
+	bool told = w->paths && w->paths->store_fails;
+	if (told)
+		w->paths->store_fails = false;
+	return told || (!w->quiet && (w->options.faults & SIM_STORE_FAULTS) && sim_chance(w, 60));
 }
 
 static int some_fault(struct sim *w, struct rec_error *error)

@@ -27,6 +27,7 @@
 #define SIM_PROCESSES_MAX 64
 #define SIM_SLOT_FOREIGN 1000u /* slots of dead conductors: this plus the folder's number */
 #define SIM_CALLS_MAX 5000u    /* of the store in one turn of a conductor */
+#define SIM_DEPTH_MAX 256
 #define SIM_SECOND INT64_C(1000000)
 
 /* What may go wrong, as a set. */
@@ -147,10 +148,14 @@ struct sim_batch {
 	enum rec_batch_status outcome;
 };
 
-/* Which way things went where there was a choice, so that all ways can be tried in turn. */
+/* Where there was a choice, which way was taken, so that all ways can be tried in turn. On tried paths nothing happens
+ * by chance. */
 struct sim_paths {
-	uint8_t *taken, *ways;
-	size_t depth, depth_max, at;
+	uint8_t taken[SIM_DEPTH_MAX], ways[SIM_DEPTH_MAX];
+	unsigned depth, depth_max, at;
+	unsigned left;                                                          /* disturbances that may still come */
+	void (*disturb)(struct sim *w, struct sim_conductor *c, bool in_group); /* at every call of a conductor */
+	bool store_fails;                                                       /* at the next call */
 };
 
 struct sim {
@@ -184,7 +189,10 @@ bool sim_seed(const struct sim_options *options);
 void sim_turn(struct sim *w);
 /* Quiet from now on; every batch must end. */
 bool sim_settle(struct sim *w, uint64_t turns_max);
-/* 0 to ways - 1. */
+bool sim_all_ended(const struct sim *w);
+void sim_shims_act(struct sim *w);
+void sim_show(struct sim *w); /* what is stored, and what every conductor believes */
+/* 0 to ways - 1; on tried paths always 0. */
 uint32_t sim_choose(struct sim *w, uint32_t ways);
 /* In one of `often` cases. Never on tried paths. */
 bool sim_chance(struct sim *w, uint32_t often);

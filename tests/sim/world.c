@@ -7,24 +7,9 @@
 
 /* ---- Choices ---- */
 
-static uint32_t path_choose(struct sim_paths *paths, uint32_t ways)
-{
-	size_t at = paths->at++;
-	if (at >= paths->depth_max)
-		return 0; /* beyond the stated depth everything goes its plain way */
-	if (at >= paths->depth) {
-		paths->taken[at] = 0;
-		paths->depth = at + 1;
-	}
-	paths->ways[at] = (uint8_t)ways;
-	return paths->taken[at];
-}
-
 uint32_t sim_choose(struct sim *w, uint32_t ways)
 {
-	if (ways < 2)
-		return 0;
-	return w->paths ? path_choose(w->paths, ways) : (uint32_t)rec_random_below(&w->random, ways);
+	return ways < 2 || w->paths ? 0 : (uint32_t)rec_random_below(&w->random, ways);
 }
 
 bool sim_chance(struct sim *w, uint32_t often)
@@ -105,7 +90,7 @@ static void disaster(struct sim *w)
 		sim_conductor_die(&w->conductors[sim_choose(w, w->options.conductors)]);
 }
 
-static void shims_act(struct sim *w)
+void sim_shims_act(struct sim *w)
 {
 	for (int i = 0; i < SIM_FOLDERS_MAX; i++)
 		if (w->folders[i].made && (w->quiet || sim_choose(w, 2)))
@@ -115,9 +100,14 @@ static void shims_act(struct sim *w)
 /* Time passes by little; a process acts; a person; another conductor takes a whole turn; the caller dies. */
 void sim_interrupt(struct sim *w, struct sim_conductor *c, bool in_group)
 {
-	if (w->nesting || w->violation[0] || w->paths)
+	if (w->nesting || w->violation[0])
 		return;
 	w->nesting++;
+	if (w->paths) {
+		w->paths->disturb(w, c, in_group);
+		w->nesting--;
+		return;
+	}
 	bool people = !w->quiet && (w->options.faults & SIM_PEOPLE);
 	if (c->may_die && sim_chance(w, 10))
 		sim_conductor_die(c);
@@ -126,7 +116,7 @@ void sim_interrupt(struct sim *w, struct sim_conductor *c, bool in_group)
 	else if (sim_chance(w, 30))
 		sim_pass(w, 1000);
 	else if (sim_chance(w, 20))
-		shims_act(w);
+		sim_shims_act(w);
 	else if (w->options.conductors > 1 && !in_group && sim_chance(w, 25))
 		sim_conductor_turn(&w->conductors[sim_choose(w, w->options.conductors)]);
 	w->nesting--;
@@ -168,7 +158,7 @@ void sim_turn(struct sim *w)
 		some_time_passes(w);
 		break;
 	case 6:
-		shims_act(w);
+		sim_shims_act(w);
 		break;
 	default:
 		if (!w->quiet && (w->options.faults & SIM_PEOPLE))
@@ -178,7 +168,7 @@ void sim_turn(struct sim *w)
 		disaster(w);
 }
 
-static bool all_ended(const struct sim *w)
+bool sim_all_ended(const struct sim *w)
 {
 	for (unsigned i = 0; i < w->options.conductors; i++)
 		if (w->batches[i].made && (!w->batches[i].has_ended || w->conductors[i].alive))
@@ -200,7 +190,7 @@ static void conductor_show(struct sim *w, const struct sim_conductor *c)
 			(long long)rec_machine_claim(m, i), rec_hold_text(rec_machine_hold(m, i)));
 }
 
-static void world_show(struct sim *w)
+void sim_show(struct sim *w)
 {
 	for (unsigned i = 0; i < w->task_count; i++)
 		sim_say(w, "%s is stored as %s", w->tasks[i].id, rec_status_text(sim_status_of(w, i)));
@@ -215,10 +205,10 @@ bool sim_settle(struct sim *w, uint64_t turns_max)
 		sim_turn(w);
 		if (w->options.wait && turn % 50 == 49)
 			sim_people_settle(w);
-		if (all_ended(w))
+		if (sim_all_ended(w))
 			return true;
 	}
-	world_show(w);
+	sim_show(w);
 	sim_broken(w, "a batch does not end within %llu turns", (unsigned long long)turns_max);
 	return false;
 }
