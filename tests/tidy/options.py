@@ -15,9 +15,15 @@ OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z0-9-]*|-[A-Za-z0-9])(?![\w-])")
 COMMAND = re.compile(r"^  ([a-z][a-z-]*)(?=\s|$)")
 
 
-def options_of(text):
-    """Options named in a help text or a page; examples of other commands in a help text do not count."""
-    return set(OPTION.findall(re.sub(r"^Examples:\n(?:  .*\n)*", "", text, flags=re.M)))
+def options_of(help_text):
+    """Options that a help text explains: those at the beginning of an indented line."""
+    return {option for line in help_text.splitlines() if re.match(r" {2,8}-", line)
+            for option in OPTION.findall(re.split(r" {2,}(?=[^ -])", line)[0])}
+
+
+def named_in(page):
+    """Every option a page names, but for its examples: those are other programs' too."""
+    return set(OPTION.findall(plain(re.sub(r"^\.nf$.*?^\.fi$", "", page, flags=re.M | re.S))))
 
 
 def commands_of(help_text):
@@ -41,12 +47,13 @@ def plain(page):
 def missing(help_text, pages):
     named = set()
     for page in pages:
-        named |= options_of(plain(page))
+        named |= named_in(page)
     return sorted(options_of(help_text) - named)
 
 
-def stale(help_text, page):
-    return sorted(options_of(plain(page)) - options_of(help_text))
+def stale(help_texts, page):
+    """What a page names though no command has it."""
+    return sorted(named_in(page) - set().union(*map(options_of, help_texts)))
 
 
 def help_of(program, words):
@@ -68,18 +75,17 @@ def problems(program, folder):
     if not commands:
         sys.exit(f"{program} --help names no commands")
     yield from (f"reconciler {option}" for option in missing(top, [general]))
+    texts = [top]
     for command in commands:
         if not re.search(rf"\breconciler[- ]{command}\b|^\W*{command}\b", plain(general), re.M):
             yield f"reconciler {command}"
         pages = [page for page in (page_of(folder, f"reconciler-{command}"), general) if page]
-        text = help_of(program, [command])
-        yield from (f"reconciler {command} {option}" for option in missing(text, pages))
-        for sub in commands_of(text):
-            below = help_of(program, [command, sub])
-            yield from (f"reconciler {command} {sub} {option}" for option in missing(below, pages))
-            text += below
-        if len(pages) > 1:
-            yield from (f"{option} of reconciler-{command}.1, which is no option" for option in stale(text, pages[0]))
+        words = [[command]] + [[command, sub] for sub in commands_of(help_of(program, [command]))]
+        for name in words:
+            texts.append(help_of(program, name))
+            yield from (f"reconciler {' '.join(name)} {option}" for option in missing(texts[-1], pages))
+    for path in sorted(pathlib.Path(folder).glob("reconciler*.1")):
+        yield from (f"{option} of {path.name}, which no command has" for option in stale(texts, path.read_text()))
 
 
 def main():

@@ -209,12 +209,12 @@ def rule_head(source):
 def asserting(bodies, pattern):
     """Names of the functions (name -> body) that assert, themselves or through one they call."""
     good = {name for name, body in bodies.items() if re.search(pattern, body)}
-    while True:
-        calls = re.compile(r"\b(" + "|".join(map(re.escape, good)) + r")\b") if good else None
-        more = {name for name, body in bodies.items() if name not in good and calls and calls.search(body)}
-        if not more:
-            return good
+    words = {name: set(re.findall(r"\w+", body)) for name, body in bodies.items() if name not in good}
+    more = good
+    while more:
+        more = {name for name, calls in words.items() if name not in good and not calls.isdisjoint(more)}
         good |= more
+    return good
 
 
 def rule_assertions_c(sources):
@@ -244,7 +244,7 @@ def rule_assertions_python(source):
     bodies, tests = {}, []
     for node in python_functions(source):
         if isinstance(node, ast.FunctionDef):
-            bodies[node.name] = ast.get_source_segment(source.text, node) or ""
+            bodies[node.name] = "\n".join(source.lines[node.lineno - 1:node.end_lineno])
             if node.name.startswith("test"):
                 tests.append((node.name, node.lineno))
     good = asserting(bodies, r"\bself\.(assert\w+|fail)\b|^\s*assert\b|^\s*raise AssertionError")
