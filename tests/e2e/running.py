@@ -35,6 +35,14 @@ def is_alive(pid):
     return state != "Z"
 
 
+def is_pending(pid, number):
+    """Was the signal sent to the process, and not taken yet?"""
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines():
+        if line.startswith(("ShdPnd:", "SigPnd:")) and int(line.split()[1], 16) >> (number - 1) & 1:
+            return True
+    return False
+
+
 def children_of(pid):
     found = []
     for thread in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
