@@ -139,6 +139,9 @@ int rec_memory_claim_end(struct rec_store *s, int64_t claim_id, const struct rec
 	int r = finish ? history_finish(m, id, history, error) : history_release(m, id, history, error);
 	if (r < 0)
 		return r;
+	r = rec_memory_note(m, id, error); /* the status may stay what somebody else stored */
+	if (r < 0)
+		return r;
 	rec_memory_erase(m, REC_MEMORY_CLAIMS, at);
 	*ret_task_id = id;
 	return 0;

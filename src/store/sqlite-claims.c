@@ -242,6 +242,17 @@ static int delete_claim(struct rec_sqlite *s, int64_t claim_id, struct rec_error
 	return rec_sqlite_run(s, row, error);
 }
 
+/* No trigger does: the status may stay what somebody else stored, and yet the task is free now. */
+static int tell_change(struct rec_sqlite *s, struct rec_slice task_id, struct rec_error *error)
+{
+	sqlite3_stmt *row;
+	int r = rec_sqlite_query(s, REC_SQLITE_CHANGE_INSERT, &row, error);
+	if (r)
+		return r;
+	rec_sqlite_bind_text(s, row, 1, task_id);
+	return rec_sqlite_run(s, row, error);
+}
+
 int rec_sqlite_claim_end(struct rec_store *store, int64_t claim_id, const struct rec_finish *finish,
 			 struct rec_arena *arena, struct rec_slice *ret_task_id, struct rec_error *error)
 {
@@ -250,6 +261,8 @@ int rec_sqlite_claim_end(struct rec_store *store, int64_t claim_id, const struct
 	int r = get_claim(s, claim_id, arena, &ended, error);
 	if (r == 0)
 		r = delete_claim(s, claim_id, error);
+	if (r == 0)
+		r = tell_change(s, ended.claim.task_id, error);
 	if (r == 0 && finish)
 		r = record_attempt(s, &ended, finish, error);
 	if (r == 0)

@@ -112,6 +112,7 @@ static const char *const texts[REC_SQLITE_QUERY_COUNT] = {
 		"SELECT " BATCH_TASK_COLUMNS " FROM rec_batch_tasks WHERE batch_id=?1 ORDER BY position,task_id",
 	[REC_SQLITE_BATCH_RUN_GET] = "SELECT task_ids,results FROM batch_runs WHERE id=?1",
 
+	[REC_SQLITE_CHANGE_INSERT] = "INSERT INTO rec_changes(task_id) VALUES(?1)",
 	[REC_SQLITE_CHANGE_LAST] = "SELECT max(seq) FROM rec_changes",
 	[REC_SQLITE_CHANGE_LIST] = "SELECT seq,task_id FROM rec_changes WHERE seq>=?1 ORDER BY seq",
 	[REC_SQLITE_MARK_LAST] = "SELECT max(at) FROM rec_marks",

@@ -313,11 +313,11 @@ struct rec_cursor {
 	uint64_t generation;
 };
 /* Calls fn with the id of every task that may have changed since the cursor (status, priority, depends_on,
- * is_leaf, insert, delete; its blockers), own writes included, and moves the cursor to now. An id may come
- * more than once. Nothing new: fn is not called; O(1) whatever the number of tasks. REC_RESCAN (fn not called,
- * cursor moved to now): take a full snapshot; given when the cursor is zero, pruned away, the schema
- * changed, a trigger is gone, or the store has no feed of its own and something changed. If fn ends it, the
- * cursor stays. Not inside a group (REC_E_BUG): what a rollback takes back must not move a cursor. */
+ * is_leaf, insert, delete; its blockers; the end of its claim), own writes included, and moves the cursor to now. An
+ * id may come more than once. Nothing new: fn is not called; O(1) whatever the number of tasks. REC_RESCAN (fn not
+ * called, cursor moved to now): take a full snapshot; given when the cursor is zero, pruned away, the schema changed, a
+ * trigger is gone, or the store has no feed of its own and something changed. If fn ends it, the cursor stays. Not
+ * inside a group (REC_E_BUG): what a rollback takes back must not move a cursor. */
 int rec_store_changes(struct rec_store *s, struct rec_cursor *cursor, rec_id_fn *fn, void *context,
 		      struct rec_error *error);
 /* A descriptor that becomes readable when the store may have changed; owned by the store; -1 where there is

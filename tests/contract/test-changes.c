@@ -83,6 +83,18 @@ static void test_changes__own_writes_are_told(void **state)
 	assert_told(c, &cursor, "t");
 }
 
+static void test_changes__the_end_of_a_claim_is_told_though_the_status_stays(void **state)
+{
+	struct contract *c = *state;
+	struct rec_cursor cursor = {0};
+	contract_add(c, "t", REC_READY);
+	int64_t claim = contract_claim(c, "t");
+	contract_set(c, "t", REC_IN_PROGRESS, REC_DONE);
+	contract_catch_up(c->store, &cursor);
+	contract_finish(c, claim, REC_FAILED);
+	assert_told(c, &cursor, "t");
+}
+
 static void test_changes__composite_mark_is_told(void **state)
 {
 	struct contract *c = *state;
@@ -283,6 +295,7 @@ static void test_wake__descriptor_is_there_or_absent(void **state)
 static const struct CMUnitTest tests[] = {
 	contract_test(test_changes__never_looked_is_a_rescan),
 	contract_test(test_changes__own_writes_are_told),
+	contract_test(test_changes__the_end_of_a_claim_is_told_though_the_status_stays),
 	contract_test(test_changes__composite_mark_is_told),
 	contract_test(test_changes__writes_of_another_handle_are_told),
 	contract_test(test_changes__two_consumers_each_see_all),
