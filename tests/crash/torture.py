@@ -363,6 +363,8 @@ def main():
         if not good:
             sys.exit(f"torture: seed {seed} failed" + (f" ({folder})" if options.keep else ""))
         done += 1
+        if done % 50 == 0:
+            print(f"torture: {done} runs", flush=True)
     print(f"torture: {done} runs, {time.monotonic() - began:.0f} s, nothing found; killed: "
           + ", ".join(f"{what} {kills[what]}" for what in KILLS))
 
