@@ -111,7 +111,7 @@ class Run:
         self.began = time.monotonic()
         (self.folder / "locks").mkdir()
         self.reconciler("init", "-q")
-        self.tasks = [f"T{i:02}" for i in range(r.randint(4, 14))]
+        self.tasks = [f"T{i:02}" for i in range(r.randint(6, 20))]
         rows = []
         for i, task in enumerate(self.tasks):
             needs = r.sample(self.tasks[:i], min(i, r.choice([0, 0, 0, 1, 2])))
@@ -120,7 +120,7 @@ class Run:
 
     def begin(self):
         r = self.random
-        nap = r.choice([0, 5, 30, 80])
+        nap = r.choice([0, 5, 30, 80, 200])
         fork = ["fork"] if r.random() < 0.3 else []
         options = ["-j", r.randint(1, 4), "--settle", r.choice(["0", "50ms"]), "--grace", "300ms", "--retry", "1000",
                    "--retry-delay", "5ms", "--reconcile-interval", r.choice(["100ms", "30s"])]
