@@ -21,8 +21,9 @@ all: ## build the command and the library (build-release)
 	@$(call setup,build-release,--buildtype=release --prefix=$(PREFIX) -Dtests=disabled)
 	@ninja -C build-release
 
-demo: all ## build, then show what it does on a small workspace
+demo: all ## build, then show what it does: check and apply, then a batch of real processes
 	@scripts/demo build-release/src/cli/reconciler
+	@scripts/demo-run build-release/src/cli/reconciler
 
 check: ## build with tests and run them all
 	@scripts/install-deps check

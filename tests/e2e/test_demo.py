@@ -50,6 +50,16 @@ class DemoTest(unittest.TestCase):
         self.assertIn(b"\033[31mKILL", shown)
         self.assertEqual(list(self.folder.iterdir()), [])
 
+    def test_a_batch_survives_people_and_a_kill(self):
+        result = subprocess.run([DEMO.parent / "demo-run", PROGRAM], env=self.environment, cwd="/", timeout=120,
+                                check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        for shown in ("its conductor is gone", "COMPLETED: 11 done, 1 skipped, 0 failed, 0 held\n",
+                      "survey   attempts: 2  status: DONE\n", "docs     attempts: 1  status: DONE\n",
+                      "import   attempts: 1  status: DONE\n", " 0 different\n"):
+            self.assertIn(shown, result.stdout)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
     def test_a_broken_command_ends_it_with_a_failure(self):
         result = subprocess.run([DEMO, "/bin/false"], env=self.environment, capture_output=True, timeout=60, check=False)
         self.assertNotEqual(result.returncode, 0)
