@@ -5,7 +5,7 @@
 
 #define SECOND INT64_C(1000000)
 #ifdef REC_TEST_SQLITE
-#define RANDOM_SEEDS 1 /* every step is durable there */
+#define RANDOM_SEEDS 5 /* every step is a transaction there */
 #else
 #define RANDOM_SEEDS 30
 #endif
