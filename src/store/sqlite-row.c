@@ -115,6 +115,7 @@ struct id_list {
 	struct rec_arena *arena;
 	struct rec_slice *ids;
 	size_t count, capacity;
+	unsigned documents; /* exactly one is a list */
 };
 
 static int id_list_add(struct id_list *list, struct rec_slice id)
@@ -147,7 +148,7 @@ static int id_list_token(struct id_list *list, struct rec_json_reader *reader)
 		return REC_E_INVALID;
 	switch (token.type) {
 	case REC_JSON_ARRAY_BEGIN:
-		return token.depth == 0 ? 0 : REC_E_INVALID;
+		return token.depth == 0 && list->documents++ == 0 ? 0 : REC_E_INVALID;
 	case REC_JSON_ARRAY_END:
 	case REC_JSON_END_DOCUMENT:
 		return 0;
@@ -182,7 +183,9 @@ static int id_list_read(struct id_list *list, struct rec_slice json)
 	while (r == 0)
 		r = id_list_token(list, &reader);
 	rec_json_release(&reader);
-	return r == REC_END ? 0 : r;
+	if (r == REC_END)
+		return list->documents == 1 ? 0 : REC_E_INVALID;
+	return r;
 }
 
 int rec_sqlite_id_list(struct rec_slice json, struct rec_arena *arena, const struct rec_slice **ret_ids,
