@@ -161,7 +161,7 @@ class Dispatch:
         with self.store(1) as folder, self.conductor(folder, "-j", "1", "--", shutil.which("sleep"), "300") as process:
             shim = until(lambda: children_of(process.pid))[0]
             until(lambda: children_of(shim))
-            time.sleep(0.5)  # the looks that follow a commit
+            time.sleep(2.5)  # the looks that follow a commit end after two seconds
             before = cpu_ns(process.pid)
             time.sleep(seconds)
             self.values["idle_percent"] = (cpu_ns(process.pid) - before) / seconds / 1e7
