@@ -34,25 +34,28 @@ static struct slot *slot_of(struct rec_shim_slots *s, uint32_t number)
 }
 
 /* The child's stdin. Written in place: it is read only after START, and a crash before that makes it void. */
-static int task_write(struct rec_shim_slots *s, struct slot *slot, const struct rec_task *task, struct rec_error *error)
+static int task_write(struct rec_shim_slots *s, struct slot *slot, const struct rec_slot_order *order,
+		      struct rec_error *error)
 {
+	char name[REC_SLOT_TASK_AHEAD_BYTES];
+	snprintf(name, sizeof name, REC_SLOT_TASK_AHEAD, order->claim_id);
 	struct rec_buffer json;
 	rec_buffer_init(&json, s->allocator, TASK_JSON_BYTES_MAX);
-	int r = rec_task_write_json(&json, task, true);
+	int r = rec_task_write_json(&json, order->task, true);
 	if (r == 0)
 		r = rec_buffer_add_text(&json, "\n");
 	if (r != 0) {
 		rec_buffer_release(&json);
-		return rec_fail(error, r, "%s/" REC_SLOT_TASK_AHEAD ": the task does not fit", slot->folder);
+		return rec_fail(error, r, "%s/%s: the task does not fit", slot->folder, name);
 	}
-	int fd = openat(slot->folder_fd, REC_SLOT_TASK_AHEAD, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int fd = openat(slot->folder_fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	size_t done = 0;
 	ssize_t n = 0;
 	while (fd >= 0 && done < json.length &&
 	       ((n = write(fd, json.data + done, json.length - done)) > 0 || errno == EINTR))
 		done += n > 0 ? (size_t)n : 0;
 	if (fd < 0 || done < json.length)
-		r = rec_fail_errno(error, errno ? errno : EIO, "%s/" REC_SLOT_TASK_AHEAD, slot->folder);
+		r = rec_fail_errno(error, errno ? errno : EIO, "%s/%s", slot->folder, name);
 	if (fd >= 0)
 		close(fd);
 	rec_buffer_release(&json);
@@ -76,7 +79,7 @@ static int slots_prepare(void *self, uint32_t number, const struct rec_slot_orde
 	if (r == 0 && !rec_slice_equal(rec_slice_of(slot->batch_id), s->options.batch_id))
 		r = rec_slot_batch_write(s, slot, error);
 	if (r == 0)
-		r = task_write(s, slot, order->task, error);
+		r = task_write(s, slot, order, error);
 	if (r != 0)
 		return r;
 	size_t title_length = title_fitting(order->task->title);
@@ -174,6 +177,9 @@ static void slots_forget(void *self, uint32_t number, int64_t claim_id)
 		return;
 	rec_record_write(slot->map, REC_LANE_FORGOTTEN,
 			 (struct rec_record){.phase = REC_RECORD_FORGOTTEN, .claim_id = claim_id});
+	char name[REC_SLOT_TASK_AHEAD_BYTES];
+	snprintf(name, sizeof name, REC_SLOT_TASK_AHEAD, claim_id);
+	unlinkat(slot->folder_fd, name, 0); /* one that never started left it */
 	struct slot_claim *claim = rec_slot_claim(slot, claim_id);
 	if (claim)
 		*claim = (struct slot_claim){0};

@@ -190,7 +190,10 @@ static int attempt_spawn(struct rec_attempt *attempt, const struct rec_shim_setu
 	int ends[2];
 	if (argument_too_long(child->arguments))
 		return E2BIG;
-	renameat(setup->slot_fd, REC_SLOT_TASK_AHEAD, setup->slot_fd, REC_SLOT_TASK);
+	char name[REC_SLOT_TASK_AHEAD_BYTES];
+	snprintf(name, sizeof name, REC_SLOT_TASK_AHEAD, attempt->claim_id);
+	if (renameat(setup->slot_fd, name, setup->slot_fd, REC_SLOT_TASK) != 0)
+		return errno; /* never another task's */
 	child->stdin_fd = openat(setup->slot_fd, REC_SLOT_TASK, O_RDONLY | O_CLOEXEC);
 	if (child->stdin_fd < 0)
 		return errno;

@@ -19,6 +19,7 @@
 #ifndef REC_SHIM_PROTOCOL_H
 #define REC_SHIM_PROTOCOL_H
 
+#include <inttypes.h>
 #include <stdint.h>
 
 #define REC_SHIM_VERSION 1u
@@ -53,10 +54,11 @@ struct rec_shim_message {
 	uint32_t id_length, title_length; /* START: the texts that follow, one after the other, no NUL */
 };
 /* Names in a slot's folder. */
-#define REC_SLOT_RECORD "record"        /* the lanes; its lock is the shim's life */
-#define REC_SLOT_CONTROL "control"      /* the socket */
-#define REC_SLOT_TASK "task.json"       /* what the running attempt reads */
-#define REC_SLOT_TASK_AHEAD "task.next" /* written by the conductor; becomes task.json at the start */
-#define REC_SLOT_HEARTBEAT "heartbeat"  /* touched by `reconciler heartbeat` */
+#define REC_SLOT_RECORD "record"            /* the lanes; its lock is the shim's life */
+#define REC_SLOT_CONTROL "control"          /* the socket */
+#define REC_SLOT_TASK "task.json"           /* what the running attempt reads */
+#define REC_SLOT_TASK_AHEAD "task.%" PRId64 /* of a claim, by the conductor; becomes task.json at its start */
+#define REC_SLOT_TASK_AHEAD_BYTES 32
+#define REC_SLOT_HEARTBEAT "heartbeat" /* touched by `reconciler heartbeat` */
 
 #endif

@@ -119,16 +119,18 @@ static void rig_send(struct rig *rig, struct rec_shim_message message, const cha
 	assert_int_equal(send(rig->socket, packet, length, MSG_NOSIGNAL), (ssize_t)length);
 }
 
-static void rig_task(struct rig *rig, const char *content)
+static void rig_task(struct rig *rig, int64_t claim, const char *content)
 {
-	int fd = openat(rig->slot_fd, REC_SLOT_TASK_AHEAD, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	char name[REC_SLOT_TASK_AHEAD_BYTES];
+	snprintf(name, sizeof name, REC_SLOT_TASK_AHEAD, claim);
+	int fd = openat(rig->slot_fd, name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 	assert_int_equal(write(fd, content, strlen(content)), (ssize_t)strlen(content));
 	close(fd);
 }
 
 static void rig_begin(struct rig *rig, int64_t claim)
 {
-	rig_task(rig, "{}");
+	rig_task(rig, claim, "{}");
 	rig_send(rig, (struct rec_shim_message){.type = REC_SHIM_START, .claim_id = claim, .number = 1}, "T1",
 		 "a title");
 }
@@ -206,7 +208,7 @@ static void test_shim__task_arrives_by_arguments_environment_stdin_and_file(void
 	char log[1000];
 	rig_sh(&rig,
 	       "echo \"$1|$2|$3|$REC_TASK_ID|$REC_TASK_TITLE|$REC_ATTEMPT|$REC_CLAIM\"; cat; cat \"$REC_TASK_FILE\"");
-	rig_task(&rig, "the task;");
+	rig_task(&rig, 5, "the task;");
 	rig_send(&rig, (struct rec_shim_message){.type = REC_SHIM_START, .claim_id = 5, .number = 3}, "a/b 'c'",
 		 "{id} $(x) %n {{..}}");
 	rig_expect(&rig, REC_SHIM_RUNNING);
@@ -301,7 +303,7 @@ static void test_shim__an_attempt_ahead_starts_when_the_former_ended(void **stat
 		     "done; fi; cat");
 	rig_begin(&rig, 1);
 	rig_expect(&rig, REC_SHIM_RUNNING);
-	rig_task(&rig, "second");
+	rig_task(&rig, 2, "second");
 	rig_send(&rig, (struct rec_shim_message){.type = REC_SHIM_START, .claim_id = 2, .number = 1}, "T2", "");
 	close(openat(rig.slot_fd, "go", O_CREAT | O_WRONLY, 0600));
 	assert_int_equal(rig_expect(&rig, REC_SHIM_ENDED).claim_id, 1);

@@ -194,6 +194,14 @@ class Several(RunCase):
         self.assert_nothing_runs()
         self.assert_sound()
 
+    def test_every_worker_is_given_its_own_task_however_fast_they_follow_each_other(self):
+        self.reconciler("task", "import", "-",
+                        stdin="\n".join(f'{{"id":"T{i:03}","title":"no-op"}}' for i in range(150)))
+        worker = self.script("""read -r line
+            case "$line" in *"\\"id\\":\\"$REC_TASK_ID\\""*) ;; *) echo "$REC_TASK_ID: $line" >> wrong;; esac""")
+        self.run_batch("-j", "2", worker=worker)
+        self.assertEqual(self.lines_of("wrong"), [])
+
     def test_a_task_held_by_another_living_conductor_is_waited_for(self):
         self.add_tasks("T1")
         self.add_tasks("T2", depends_on="T1")
