@@ -258,11 +258,12 @@ static void sql_command(struct rec_doctor *d, const char *sql, struct rec_slice 
 	rec_store_info(d->store, &info);
 	rec_buffer_add_text(command, "sqlite3 ");
 	rec_tell_word(command, rec_slice_of(info.location));
-	if (!sql)
+	bool wants_id = sql && sql[strlen(sql) - 1] == ' ';
+	if (!sql || (wants_id && !task_id.data))
 		return;
 	rec_buffer_init(&statement, d->allocator, 1u << 20);
 	rec_buffer_add_text(&statement, sql);
-	if (sql[strlen(sql) - 1] == ' ')
+	if (wants_id)
 		sql_literal(&statement, task_id);
 	rec_buffer_add_text(command, " ");
 	rec_tell_word(command, rec_buffer_slice(&statement));
