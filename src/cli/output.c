@@ -26,7 +26,8 @@ static bool environment_set(const char *name)
 
 bool output_lively(int fd)
 {
-	return isatty(fd) && environment_set("TERM") && strcmp(getenv("TERM"), "dumb") != 0;
+	const char *term = getenv("TERM");
+	return isatty(fd) && term && term[0] && strcmp(term, "dumb") != 0;
 }
 
 static bool wants_colour(int fd, enum colour_choice choice)

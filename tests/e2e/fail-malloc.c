@@ -1,7 +1,6 @@
 /* fail-malloc.c - preloaded into the command: allocation number FAIL_MALLOC_AT fails (and with FAIL_MALLOC_ON every
  * one after it), so that a test can let each of them fail in turn. Says on descriptor FAIL_MALLOC_FD, if given, whether
  * it got so far. Not a part of the product. */
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -35,17 +34,22 @@ extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t count, size_t size);
 extern void *__libc_realloc(void *memory, size_t size);
 
-__attribute__((visibility("default"))) void *malloc(size_t size)
+static void *failing_malloc(size_t size)
 {
 	return fails() ? NULL : __libc_malloc(size);
 }
 
-__attribute__((visibility("default"))) void *calloc(size_t count, size_t size)
+static void *failing_calloc(size_t count, size_t size)
 {
 	return fails() ? NULL : __libc_calloc(count, size);
 }
 
-__attribute__((visibility("default"))) void *realloc(void *memory, size_t size)
+static void *failing_realloc(void *memory, size_t size)
 {
 	return fails() ? NULL : __libc_realloc(memory, size);
 }
+
+#define INSTEAD(function) __attribute__((alias(#function), visibility("default")))
+void *malloc(size_t) INSTEAD(failing_malloc);
+void *calloc(size_t, size_t) INSTEAD(failing_calloc);
+void *realloc(void *, size_t) INSTEAD(failing_realloc);
