@@ -147,11 +147,13 @@ struct ring {
 	uint32_t count;
 };
 
-/* Members are in ascending order. */
+/* Members are in ascending order. What is missing is dropped too, or the command would be refused. */
 static bool keep_outside_ring(void *context, struct rec_slice dependency)
 {
 	const struct ring *ring = context;
 	uint32_t node = rec_doctor_node(ring->doctor, dependency), low = 0, high = ring->count;
+	if (node == REC_IDMAP_NONE)
+		return false;
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 		if (ring->members[middle] == node)

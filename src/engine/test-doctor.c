@@ -181,6 +181,19 @@ static void test_doctor__rings_are_named_once_with_their_members(void **state)
 	visit_clear(&v);
 }
 
+static void test_doctor__a_ring_is_mended_without_what_is_missing(void **state)
+{
+	struct world *w = *state;
+	struct visit v = {.count = 0};
+	given(w, "a", REC_READY, NULL, "b", "ghost");
+	given(w, "b", REC_READY, NULL, "a", NULL);
+	assert_int_equal(visit(w, &v), 0);
+	assert_int_equal(v.count, 2);
+	assert_finding(&v, 1, "dependency-ring", "a", "dependencies form a ring: \"a\", \"b\"",
+		       "reconciler task edit --depends-on= a");
+	visit_clear(&v);
+}
+
 static void test_doctor__a_large_ring_names_ten(void **state)
 {
 	struct world *w = *state;
@@ -479,6 +492,7 @@ int main(void)
 		world_test(test_doctor__a_composite_follows_its_children_and_is_no_finding),
 		world_test(test_doctor__missing_dependencies_and_parents),
 		world_test(test_doctor__rings_are_named_once_with_their_members),
+		world_test(test_doctor__a_ring_is_mended_without_what_is_missing),
 		world_test(test_doctor__a_large_ring_names_ten),
 		world_test(test_doctor__a_ring_of_parents),
 		world_test(test_doctor__foreign_rows_and_the_listener_it_borrowed),
