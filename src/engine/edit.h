@@ -1,4 +1,6 @@
-/* edit.h - changes a person or program makes on purpose, each one durable step with its event. */
+/* edit.h - changes a person or program makes on purpose, each one durable step with its event. Inside a group of
+ * the caller's they become part of it. Create, edit and delete use the store's place for a listener of roll-ups and
+ * leave it empty. */
 #ifndef REC_ENGINE_EDIT_H
 #define REC_ENGINE_EDIT_H
 
