@@ -7,9 +7,10 @@
  * Results: see base/error.h. Any call may return REC_E_BUSY (locked for longer than busy_timeout_ms),
  * REC_E_IO, REC_E_FULL, REC_E_CORRUPT, REC_E_NOMEM, REC_E_PERMISSION; after any negative result nothing of
  * that call (or, inside a group, of the whole group) is stored, and the store can be used again unless the
- * code is REC_E_CORRUPT. A callback's result that ends a read is that read's result. A callback must not call
- * the store it is called from (REC_E_BUG). Reads outside a group see one consistent snapshot each; inside a group they
- * see the group's own writes, and nobody else can write until it ends.
+ * code is REC_E_CORRUPT. (Where no memory at all is left, a lock may stay until the handle is used again or closed.) A
+ * callback's result that ends a read is that read's result. A callback must not call the store it is called from
+ * (REC_E_BUG). Reads outside a group see one consistent snapshot each; inside a group they see the group's own writes,
+ * and nobody else can write until it ends.
  *
  * Threads: a store belongs to one thread at a time; several stores may be open on the same place.
  */

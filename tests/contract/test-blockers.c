@@ -282,6 +282,24 @@ static void test_blockers_new__a_released_claim_knew_nothing(void **state)
 	assert_counts(c, "t", 2, 0, 1); /* back to what the first attempt knew */
 }
 
+static void test_blockers_new__one_reopened_by_another_program_is_open_and_not_new(void **state)
+{
+	struct contract *c = *state;
+	if (!contract_backend.foreign_blocker_status)
+		skip();
+	contract_add(c, "t", REC_READY);
+	contract_add_blocker(c, "k", "t");
+	contract_answer(c, "k");
+	contract_finish(c, contract_claim(c, "t"), REC_BLOCKED);
+	contract_backend.foreign_blocker_status(c->place, "k", "OPEN");
+	assert_counts(c, "t", 1, 1, 0);
+	struct rec_snapshot all;
+	expect(c, 0, rec_store_snapshot(c->store, NULL, 0, REC_SNAPSHOT_BLOCKERS, &all, &c->error));
+	assert_int_equal(all.facts[0].blockers_open, 1);
+	assert_int_equal(all.facts[0].blockers_new, 0);
+	rec_snapshot_release(&all);
+}
+
 static void test_blockers__of_other_tasks_do_not_count(void **state)
 {
 	struct contract *c = *state;
@@ -327,6 +345,7 @@ static const struct CMUnitTest tests[] = {
 	contract_test(test_blockers_new__all_that_were_released_are_known_to_a_claim),
 	contract_test(test_blockers_new__open_at_the_claim_and_answered_during_it_is_new),
 	contract_test(test_blockers_new__a_released_claim_knew_nothing),
+	contract_test(test_blockers_new__one_reopened_by_another_program_is_open_and_not_new),
 	contract_test(test_blockers__of_other_tasks_do_not_count),
 	contract_test(test_blockers__every_one_counts_however_many),
 };

@@ -226,6 +226,22 @@ static void test_changes__after_pruning_those_behind_must_rescan(void **state)
 	assert_told(c, &upright, "b");
 }
 
+static void test_changes__what_is_young_is_not_pruned(void **state)
+{
+	struct contract *c = *state;
+	struct rec_cursor cursor = {0};
+	contract_add(c, "before", REC_READY);
+	rec_clock_manual_advance(&c->clock, 5000000);
+	assert_rescan(c, &cursor);
+	contract_add(c, "a", REC_READY);
+	rec_clock_manual_advance(&c->clock, 5000000);
+	contract_add(c, "b", REC_READY);
+	struct rec_gc gc = {.older_than_us = c->clock.now_wall_us - INT64_C(3600000000)};
+	expect(c, 0, rec_store_gc(c->store, &gc, &c->error));
+	assert_int_equal(gc.changes, 0);
+	assert_told(c, &cursor, "a b");
+}
+
 static int hear_of_b(void *context, struct rec_slice id)
 {
 	bool *heard = context;
@@ -305,6 +321,7 @@ static const struct CMUnitTest tests[] = {
 	contract_test(test_changes__ended_by_the_callback_are_told_again),
 	contract_test(test_changes__writes_that_change_nothing_are_not_told),
 	contract_test(test_changes__after_pruning_those_behind_must_rescan),
+	contract_test(test_changes__what_is_young_is_not_pruned),
 	contract_test(test_changes__pruning_hides_nothing_that_is_new),
 	contract_test(test_changes__cursor_from_elsewhere_must_rescan),
 	contract_test(test_changes__many_at_once_are_all_told),
