@@ -282,6 +282,23 @@ static void test_blockers_new__a_released_claim_knew_nothing(void **state)
 	assert_counts(c, "t", 2, 0, 1); /* back to what the first attempt knew */
 }
 
+static void test_blockers_new__a_task_made_anew_remembers_nothing(void **state)
+{
+	struct contract *c = *state;
+	for (int life = 0; life < 2; life++) {
+		contract_add(c, "t", REC_READY);
+		contract_add_blocker(c, "k", "t");
+		if (life == 0)
+			contract_answer(c, "k"); /* known to the claim of the first life only */
+		int64_t claim = contract_claim(c, "t");
+		if (life == 1)
+			contract_answer(c, "k");
+		contract_finish(c, claim, REC_BLOCKED);
+		assert_counts(c, "t", 1, 0, life == 1);
+		expect(c, 0, rec_store_delete(c->store, S("t"), &c->error));
+	}
+}
+
 static void test_blockers_new__one_reopened_by_another_program_is_open_and_not_new(void **state)
 {
 	struct contract *c = *state;
@@ -345,6 +362,7 @@ static const struct CMUnitTest tests[] = {
 	contract_test(test_blockers_new__all_that_were_released_are_known_to_a_claim),
 	contract_test(test_blockers_new__open_at_the_claim_and_answered_during_it_is_new),
 	contract_test(test_blockers_new__a_released_claim_knew_nothing),
+	contract_test(test_blockers_new__a_task_made_anew_remembers_nothing),
 	contract_test(test_blockers_new__one_reopened_by_another_program_is_open_and_not_new),
 	contract_test(test_blockers__of_other_tasks_do_not_count),
 	contract_test(test_blockers__every_one_counts_however_many),
