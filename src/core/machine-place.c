@@ -129,6 +129,13 @@ static bool is_to_be_requeued(const struct task *t, const struct rec_machine_eve
 	       !task_has(t, TASK_REQUEUEING);
 }
 
+static void hold_tell(struct rec_machine *m, struct task *t, const struct rec_machine_event *e, bool was_held)
+{
+	task_set(t, TASK_UNTOLD, false);
+	m->reconciled.held += !was_held && (e->kind == REC_ON_KILL || e->kind == REC_ON_SKIP);
+	emit_verdict(m, REC_EFFECT_HOLD, t, e);
+}
+
 static void hold(struct rec_machine *m, struct task *t, const struct rec_machine_event *e, enum rec_hold why)
 {
 	bool was_held = t->phase == REC_PHASE_HELD, requeue = is_to_be_requeued(t, e);
@@ -139,10 +146,10 @@ static void hold(struct rec_machine *m, struct task *t, const struct rec_machine
 	if (!was_held)
 		rec_machine_move(m, t, REC_PHASE_HELD);
 	t->hold = (uint8_t)why;
-	if (!same && !(was_held && requeue)) {
-		m->reconciled.held += !was_held && (e->kind == REC_ON_KILL || e->kind == REC_ON_SKIP);
-		emit_verdict(m, REC_EFFECT_HOLD, t, e);
-	}
+	if (requeue) /* it is about to be released; only if that is lost is the hold worth telling */
+		task_set(t, TASK_UNTOLD, !same || task_has(t, TASK_UNTOLD));
+	else if (!same || task_has(t, TASK_UNTOLD))
+		hold_tell(m, t, e, was_held);
 	if (requeue) {
 		task_set(t, TASK_REQUEUEING, true);
 		emit_verdict(m, REC_EFFECT_REQUEUE, t, e);

@@ -38,6 +38,7 @@ enum task_flags {
 	TASK_OWN = 64,        /* FINISHED by our own attempt */
 	TASK_NEW = 128,       /* never looked at */
 	TASK_BEFORE = 2048,   /* the batch saw it finished well before it was taken up again */
+	TASK_UNTOLD = 4096,   /* HELD, but that was not told since it was being requeued */
 	TASK_UNLINKED = 512,  /* due_us is by the wall clock still */
 	TASK_ABSENT = 1024,   /* does not exist, as last seen */
 	TASK_RELINK = 256,    /* its dependencies were replaced since the last link */

@@ -177,8 +177,10 @@ void rec_machine_move(struct rec_machine *m, struct task *t, enum rec_phase phas
 		rec_queue_add(&m->ready, task_index(m, t));
 	else if (phase == REC_PHASE_WAITING && t->due_us)
 		rec_queue_add(&m->timed, task_index(m, t));
-	if (phase != REC_PHASE_HELD)
+	if (phase != REC_PHASE_HELD) {
 		t->hold = REC_HOLD_NOT;
+		task_set(t, TASK_UNTOLD, false);
+	}
 }
 
 /* ---- Booking ---- */

@@ -356,6 +356,28 @@ static void test_requeue__lost_to_somebody_else_is_looked_at_again(void **state)
 	bench_close(&b);
 }
 
+static void test_requeue__the_hold_before_it_is_told_only_if_the_requeue_is_lost(void **state)
+{
+	(void)state;
+	struct bench b;
+	struct rec_machine_options options = bench_options();
+	bench_open(&b, &options, 2);
+	uint32_t task = bench_add(&b, "T");
+	bench_link(&b);
+	struct rec_seen answered = seen_as(REC_BLOCKED), asked = seen_as(REC_BLOCKED);
+	answered.blockers_total = answered.blockers_new = 1;
+	asked.blockers_total = asked.blockers_open = 1;
+	bench_see(&b, task, answered);
+	assert_string_equal(bench_plan(&b), "requeue T BLOCKED: changed outside\n");
+	bench_say(&b, task, REC_ON_REQUEUE_LOST);
+	bench_plan(&b);
+	bench_see(&b, task, asked);
+	assert_string_equal(bench_plan(&b), "hold T (blocked): changed outside\n");
+	bench_see(&b, task, asked);
+	assert_string_equal(bench_plan(&b), "");
+	bench_close(&b);
+}
+
 /* ---- Elsewhere ---- */
 
 static void test_elsewhere__the_batch_waits_for_somebody_elses_claim(void **state)
@@ -429,6 +451,7 @@ int main(void)
 		cmocka_unit_test(test_hold__open_blockers_do_not_hold_if_they_are_to_be_ignored),
 		cmocka_unit_test(test_hold__an_open_blocker_answered_releases_a_ready_task),
 		cmocka_unit_test(test_requeue__once_for_each_answer_and_again_after_the_next_question),
+		cmocka_unit_test(test_requeue__the_hold_before_it_is_told_only_if_the_requeue_is_lost),
 		cmocka_unit_test(test_requeue__lost_to_somebody_else_is_looked_at_again),
 		cmocka_unit_test(test_elsewhere__the_batch_waits_for_somebody_elses_claim),
 		cmocka_unit_test(test_elsewhere__ready_under_somebody_elses_child_is_not_claimed),
