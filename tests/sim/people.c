@@ -1,6 +1,8 @@
 /* people.c - everybody else: they set any status at any moment, ask, answer, delete, reopen, add, and stop batches. */
 #include "sim.h"
 
+#include "store/memory.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -92,21 +94,20 @@ bool sim_blockers_answer(struct sim *w, unsigned task)
 	return answered;
 }
 
-/* As another program does it, which does not know of claims. */
+/* As another program does it, which does not know of claims: the row is gone, whatever points at it stays. */
 bool sim_task_delete(struct sim *w, unsigned task)
 {
-	if (rec_store_begin(w->keeper, NULL))
+	struct rec_memory_store *m = rec_memory_of(w->keeper);
+	if (sim_status_of(w, task) == REC_STATUS_ABSENT || rec_store_begin(w->keeper, NULL))
 		return false;
-	int r = w->keeper->ops->remove(w->keeper, id_of(w, task), NULL);
-	if (r == 0)
-		r = rec_store_commit(w->keeper, NULL);
-	else
+	rec_memory_erase(m, REC_MEMORY_TASKS, id_of(w, task));
+	if (rec_memory_note(m, id_of(w, task), NULL)) {
 		rec_store_rollback(w->keeper);
-	if (r == 0) {
-		w->tasks[task].bad = true;
-		sim_say(w, "%s is deleted", w->tasks[task].id);
+		return false;
 	}
-	return r == 0;
+	w->tasks[task].bad = true;
+	sim_say(w, "%s is deleted", w->tasks[task].id);
+	return rec_store_commit(w->keeper, NULL) == 0;
 }
 
 static void dependencies_fill(const struct sim *w, unsigned bits, struct rec_slice *ids, size_t *count)

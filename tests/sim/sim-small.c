@@ -126,19 +126,13 @@ static void world_make(struct sim *w, const struct small *small)
 		sim_batch_start(w, (int)i, 0);
 }
 
-/* Everybody in turn; whoever died is taken up again. */
+/* Whoever died is taken up again. */
 static void round_go(struct sim *w)
 {
-	for (unsigned i = 0; i < w->options.conductors; i++) {
-		struct sim_conductor *c = &w->conductors[i];
-		if (c->alive)
-			sim_conductor_turn(c);
-		sim_conductors_bury(w);
-		if (!c->alive && !w->batches[i].has_ended)
+	sim_round(w);
+	for (unsigned i = 0; i < w->options.conductors; i++)
+		if (!w->conductors[i].alive && !w->batches[i].has_ended)
 			sim_batch_resume(w, (int)i);
-	}
-	sim_shims_act(w);
-	sim_pass_to_next(w);
 }
 
 static bool path_run(struct sim *w, const struct small *small, struct sim_paths *paths, bool trace)
@@ -151,13 +145,10 @@ static bool path_run(struct sim *w, const struct small *small, struct sim_paths 
 		.settle_us = small->settle_us,
 		.grace_us = 2 * SIM_SECOND,
 	};
-	if (sim_open(w, &options))
-		return false;
-	paths->at = 0;
 	paths->left = small->disturbances;
-	paths->store_fails = false;
 	paths->disturb = disturb;
-	w->paths = paths;
+	if (sim_open_story(w, &options, paths))
+		return false;
 	world_make(w, small);
 	for (unsigned round = 0; round < 400 && !w->violation[0] && !sim_all_ended(w); round++)
 		round_go(w);

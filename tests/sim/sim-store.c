@@ -60,6 +60,8 @@ static int sim_begin(struct rec_store *s, struct rec_error *error)
 {
 	struct sim_store *me = of(s);
 	int r = enter(s, error);
+	if (!r && me->c->w->paths && me->c->w->paths->store_is_full)
+		r = rec_fail(error, REC_E_FULL, "sim: no space left");
 	r = r ? r : me->inner->ops->begin(me->inner, error);
 	me->in_group = r == 0;
 	return r;

@@ -156,6 +156,8 @@ struct sim_paths {
 	unsigned left;                                                          /* disturbances that may still come */
 	void (*disturb)(struct sim *w, struct sim_conductor *c, bool in_group); /* at every call of a conductor */
 	bool store_fails;                                                       /* at the next call */
+	bool store_is_full;                                                     /* at every call that would write */
+	unsigned stage;                                                         /* of the story that is told */
 };
 
 struct sim {
@@ -181,6 +183,10 @@ struct sim {
 
 int sim_open(struct sim *w, const struct sim_options *options);
 void sim_close(struct sim *w);
+/* Without chance: disturb (may be NULL) is asked at every call of a conductor. */
+int sim_open_story(struct sim *w, const struct sim_options *options, struct sim_paths *paths);
+/* Every conductor has a turn, shims act, time passes to what is due next. */
+void sim_round(struct sim *w);
 /* Both parts. Returns whether no rule was broken. */
 bool sim_run(struct sim *w);
 /* Runs the seed; on a broken rule prints it, again with everything told. Returns whether all is well. */

@@ -104,7 +104,8 @@ void sim_interrupt(struct sim *w, struct sim_conductor *c, bool in_group)
 		return;
 	w->nesting++;
 	if (w->paths) {
-		w->paths->disturb(w, c, in_group);
+		if (w->paths->disturb)
+			w->paths->disturb(w, c, in_group);
 		w->nesting--;
 		return;
 	}
@@ -265,6 +266,26 @@ int sim_open(struct sim *w, const struct sim_options *options)
 		sim_task_add(w, sim_chance(w, 3) ? usual[sim_choose(w, 8)] : REC_READY, on);
 	}
 	return 0;
+}
+
+int sim_open_story(struct sim *w, const struct sim_options *options, struct sim_paths *paths)
+{
+	int r = sim_open(w, options);
+	w->paths = paths;
+	paths->at = paths->stage = 0;
+	paths->store_fails = paths->store_is_full = false;
+	return r;
+}
+
+void sim_round(struct sim *w)
+{
+	for (unsigned i = 0; i < w->options.conductors; i++) {
+		if (w->conductors[i].alive)
+			sim_conductor_turn(&w->conductors[i]);
+		sim_conductors_bury(w);
+	}
+	sim_shims_act(w);
+	sim_pass_to_next(w);
 }
 
 void sim_close(struct sim *w)
