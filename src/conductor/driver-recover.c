@@ -189,56 +189,70 @@ static int task_of(struct recovery *r, const struct left *claim, uint32_t *ret_t
 	return e < 0 ? rec_fail(error, e, "recovery: out of memory") : 0;
 }
 
-static int live_take(struct recovery *r, const struct left *claim, uint32_t task, uint32_t slot,
-		     struct rec_error *error)
+/* Everything that needs memory, before anything is taken over: what the slot tells must find its claim here. */
+static int live_prepare(struct recovery *r, const struct left *claim, struct live *live, struct rec_error *error)
 {
 	struct rec_driver *d = r->d;
-	bool ours = rec_slice_equal(claim->batch_id, d->options.batch_id);
-	struct live live = {.claim_id = claim->claim_id, .task = task, .slot = slot, .claimed_us = INT64_MIN};
 	if (rec_driver_live_reserve(d, 1) || rec_driver_news_reserve(d, 2))
 		return rec_fail_nomem(error);
-	if (!ours) {
-		char *copy = rec_strndup(d->allocator, claim->batch_id.data, claim->batch_id.length);
-		if (!copy)
-			return rec_fail_nomem(error);
-		live.batch_id = (struct rec_slice){copy, claim->batch_id.length};
-	}
-	rec_driver_live_add(d, &live);
-	struct rec_machine_event adopted = {
+	if (rec_slice_equal(claim->batch_id, d->options.batch_id))
+		return 0;
+	char *copy = rec_strndup(d->allocator, claim->batch_id.data, claim->batch_id.length);
+	live->batch_id = (struct rec_slice){copy, claim->batch_id.length};
+	return copy ? 0 : rec_fail_nomem(error);
+}
+
+static void live_take(struct recovery *r, const struct left *claim, const struct live *live)
+{
+	struct rec_machine_event e = {
 		.kind = REC_ON_ADOPTED,
-		.task = task,
+		.task = live->task,
 		.claim_id = claim->claim_id,
 		.attempt = claim->attempt,
-		.slot = slot,
+		.slot = live->slot,
 	};
-	rec_driver_news_add(d, &adopted);
-	adopted.kind = REC_ON_LOST;
-	if (slot == NONE)
-		rec_driver_news_add(d, &adopted);
+	rec_driver_live_add(r->d, live);
+	rec_driver_news_add(r->d, &e);
+	e.kind = REC_ON_LOST;
+	if (live->slot == NONE)
+		rec_driver_news_add(r->d, &e);
+}
+
+static int claim_adopt(struct recovery *r, const struct left *claim, uint32_t task, struct rec_error *error)
+{
+	const struct rec_slots *slots = &r->d->options.slots;
+	struct left *record = record_of(r, claim);
+	struct live live = {
+		.claim_id = claim->claim_id,
+		.task = task,
+		.slot = record ? record->slot : NONE,
+		.claimed_us = INT64_MIN,
+	};
+	int e = live_prepare(r, claim, &live, error);
+	if (!e && record)
+		e = rec_driver_unexpected(slots->ops->adopt(slots->self, record->slot, claim->claim_id, error), "adopt",
+					  error);
+	if (e) {
+		rec_free(r->d->allocator, (void *)(uintptr_t)live.batch_id.data);
+		return e;
+	}
+	if (record)
+		record->recorded = true;
+	live_take(r, claim, &live);
 	return 0;
 }
 
 static int claim_take(struct recovery *r, const struct left *claim, struct rec_error *error)
 {
-	const struct rec_slots *slots = &r->d->options.slots;
-	struct left *record = record_of(r, claim);
 	uint32_t task;
 	if (rec_planted(r->d->options.machine.planted, REC_PLANTED_CLAIM_DIES)) {
 		int released = rec_store_release(r->d->store, claim->claim_id, error);
 		return released < 0 ? released : 0;
 	}
 	int e = task_of(r, claim, &task, error);
-	if (e)
+	if (e || rec_machine_claim(r->d->m, task)) /* a newer attempt of ours cannot be while the claim stands */
 		return e;
-	if (rec_machine_claim(r->d->m, task)) /* it has a newer attempt of ours: cannot be while the claim stands */
-		return 0;
-	if (record) {
-		e = slots->ops->adopt(slots->self, record->slot, claim->claim_id, error);
-		if (e)
-			return rec_driver_unexpected(e, "adopt", error);
-		record->recorded = true;
-	}
-	return live_take(r, claim, task, record ? record->slot : NONE, error);
+	return claim_adopt(r, claim, task, error);
 }
 
 static int claims_take(struct recovery *r, struct rec_error *error)

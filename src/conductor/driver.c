@@ -150,9 +150,9 @@ static void slot_event_tell(struct rec_driver *d, const struct rec_slot_event *s
 		.took_us = said->took_us,
 		.signs = said->signs,
 	};
-	if (!live) { /* of a claim that is over for us */
-		if (said->kind != REC_SLOT_RUNNING && said->kind != REC_SLOT_LIFE)
-			d->options.slots.ops->forget(d->options.slots.self, said->slot, said->claim_id);
+	if (!live) { /* whose it is, recovery will see */
+		d->recovered = false;
+		d->recover_due_us = 0;
 		return;
 	}
 	if (said->kind == REC_SLOT_ENDED && said->not_executed) {
