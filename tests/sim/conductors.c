@@ -11,6 +11,7 @@ static struct rec_driver_options driver_options(struct sim_conductor *c)
 		.store = c->store,
 		.slots = {&sim_slots_ops, c},
 		.clock = &c->w->clock.clock,
+		.allocator = &c->memory.allocator,
 		.batch_id = rec_slice_of(c->batch_id),
 		.owner = rec_slice_of("sim"),
 		.machine = w->options.machine,
@@ -27,6 +28,7 @@ static void conductor_open(struct sim *w, int index)
 {
 	struct sim_conductor *c = &w->conductors[index];
 	*c = (struct sim_conductor){.w = w, .index = index, .alive = true};
+	rec_failing_allocator_init(&c->memory, 0, 0);
 	memcpy(c->batch_id, w->batches[index].id, sizeof c->batch_id);
 	sim_slots_take(c);
 	if (sim_store_open(c, &c->store) || sim_store_open(c, &c->reader))
@@ -119,6 +121,8 @@ void sim_conductors_bury(struct sim *w)
 		rec_driver_free(c->driver);
 		rec_store_close(c->store);
 		rec_store_close(c->reader);
+		if (c->memory.live)
+			sim_broken(w, "c%u leaves %llu pieces of memory behind", i, (unsigned long long)c->memory.live);
 		*c = (struct sim_conductor){.w = w, .index = (int)i};
 	}
 }
@@ -196,8 +200,17 @@ static void driver_turn(struct sim_conductor *c)
 	c->due_us = apart ? c->w->clock.now_monotonic_us : due_us;
 	if (r == REC_END)
 		ended(c);
-	else if (r < 0)
+	else if (r < 0 && r != REC_E_NOMEM)
 		sim_broken(c->w, "c%d fails: %s", c->index, error.message);
+}
+
+/* One allocation of this turn, or all from one on, may fail. */
+static void memory_set(struct sim_conductor *c)
+{
+	bool fails = !c->w->quiet && (c->w->options.faults & SIM_NO_MEMORY) && sim_chance(c->w, 4);
+	c->memory.calls = 0;
+	c->memory.fail_at = fails ? 1 + sim_choose(c->w, 60) : 0;
+	c->memory.persistent = fails && sim_choose(c->w, 4) == 0;
 }
 
 void sim_conductor_turn(struct sim_conductor *c)
@@ -207,6 +220,7 @@ void sim_conductor_turn(struct sim_conductor *c)
 	c->busy = true;
 	c->calls = 0;
 	c->may_die = !c->w->quiet && (c->w->options.faults & SIM_CRASHES) && sim_chance(c->w, 12);
+	memory_set(c);
 	if (!c->driver)
 		driver_make(c);
 	if (c->driver && c->alive)

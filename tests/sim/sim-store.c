@@ -214,6 +214,14 @@ static int sim_changes(struct rec_store *s, struct rec_cursor *cursor, rec_id_fn
 
 /* ---- Writes that rules look at ---- */
 
+/* Rules have memory. */
+static uint64_t memory_spare(struct sim_conductor *c)
+{
+	uint64_t fail_at = c->memory.fail_at;
+	c->memory.fail_at = 0;
+	return fail_at;
+}
+
 static int sim_write_status(struct rec_store *s, struct rec_slice id, enum rec_status from, enum rec_status to,
 			    enum rec_status *now, struct rec_error *error)
 {
@@ -230,18 +238,24 @@ static int sim_write_status(struct rec_store *s, struct rec_slice id, enum rec_s
 	if (r)
 		return r;
 	r = me->inner->ops->write_status(me->inner, id, blind(s) ? before : from, to, now, error);
-	if (r == 0)
-		sim_rules_at_status(me->c, me->inner, id, before, from, to);
-	return r;
+	if (r)
+		return r;
+	uint64_t fail_at = memory_spare(me->c);
+	sim_rules_at_status(me->c, me->inner, id, before, from, to);
+	me->c->memory.fail_at = fail_at;
+	return 0;
 }
 
 static int sim_claim_add(struct rec_store *s, struct rec_claim *claim, struct rec_error *error)
 {
 	int r = enter(s, error);
 	r = r ? r : INNER->ops->claim_add(INNER, claim, error);
-	if (r == 0)
-		sim_rules_at_claim(of(s)->c, INNER, claim);
-	return r;
+	if (r)
+		return r;
+	uint64_t fail_at = memory_spare(of(s)->c);
+	sim_rules_at_claim(of(s)->c, INNER, claim);
+	of(s)->c->memory.fail_at = fail_at;
+	return 0;
 }
 
 static int sim_claim_end(struct rec_store *s, int64_t claim_id, const struct rec_finish *finish,
@@ -292,13 +306,14 @@ static const struct rec_store_ops sim_ops = {
 
 int sim_store_open(struct sim_conductor *c, struct rec_store **ret_store)
 {
-	const struct rec_store_options options = {.mode = REC_STORE_WRITE, .clock = &c->w->clock.clock};
-	struct sim_store *me = rec_zalloc(NULL, 1, sizeof *me);
+	const struct rec_store_options options = {
+		.mode = REC_STORE_WRITE, .clock = &c->w->clock.clock, .allocator = &c->memory.allocator};
+	struct sim_store *me = rec_zalloc(options.allocator, 1, sizeof *me);
 	if (!me)
 		return REC_E_NOMEM;
 	int r = rec_store_memory_share(c->w->keeper, &options, &me->inner, NULL);
 	if (r) {
-		rec_free(NULL, me);
+		rec_free(options.allocator, me);
 		return r;
 	}
 	rec_store_setup(&me->base, &sim_ops, &options);

@@ -40,7 +40,8 @@ enum sim_fault {
 	SIM_SLOT_FAULTS = 32,  /* slots that cannot prepare or start; events that come late */
 	SIM_STALE_LOOKS = 64,  /* the store is read apart, results come late */
 	SIM_OPERATOR = 128,    /* stop requests */
-	SIM_ALL_FAULTS = 255,
+	SIM_NO_MEMORY = 256,   /* a conductor's next allocations may fail */
+	SIM_ALL_FAULTS = 511,
 };
 
 /* What a process does. */
@@ -136,6 +137,7 @@ struct sim_conductor {
 	unsigned slot_count;
 	bool may_die;   /* this turn */
 	unsigned calls; /* of the store, in this turn */
+	struct rec_failing_allocator memory;
 	int64_t ending; /* the claim whose end was written last */
 };
 
