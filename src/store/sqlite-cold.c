@@ -16,8 +16,10 @@
  * it ends with REC_E_BUSY.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "store/sqlite.h"
@@ -194,11 +196,13 @@ static int ensure_open(struct rec_sqlite *s, int64_t *deadline, struct rec_error
 
 /* ---- One read ---- */
 
-/* In WAL mode a reader needs -shm, and one it cannot make or map is all that can be wrong here. */
+/* In WAL mode a reader needs -shm, and SQLite says only that something could not be opened. */
 static int explain_live(struct rec_sqlite *s, int r, struct rec_error *error)
 {
-	if (s->access != REC_SQLITE_LIVE || (r != REC_E_PERMISSION && r != REC_E_READ_ONLY && r != REC_E_IO))
+	if (s->access != REC_SQLITE_LIVE || (r != REC_E_PERMISSION && r != REC_E_READ_ONLY && r != REC_E_IO) ||
+	    faccessat(AT_FDCWD, s->directory, W_OK, AT_EACCESS) == 0)
 		return r;
+	r = errno == EROFS ? REC_E_READ_ONLY : REC_E_PERMISSION;
 	return rec_fail(
 		error, r,
 		"%s: there is a write-ahead log beside it, which cannot be read without the right to make %s-shm "

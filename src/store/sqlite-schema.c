@@ -114,6 +114,11 @@ static void note_page_bytes(struct rec_sqlite_schema *schema, sqlite3_stmt *row)
 	schema->page_bytes = sqlite3_column_int64(row, 0);
 }
 
+static void note_encoding(struct rec_sqlite_schema *schema, sqlite3_stmt *row)
+{
+	schema->utf8 = is_name(row, 0, "UTF-8");
+}
+
 static const char columns_sql[] = "SELECT 0,name FROM pragma_table_info('tasks') UNION ALL "
 				  "SELECT 1,name FROM pragma_table_info('blockers') UNION ALL "
 				  "SELECT name='blockers','rowid' FROM pragma_table_list "
@@ -144,6 +149,8 @@ static int read_schema(struct rec_sqlite *s, struct rec_sqlite_schema *schema, s
 		r = read_rows(s, blocker_index_sql, note_blocker_index, schema, error);
 	if (r == 0)
 		r = read_rows(s, "PRAGMA page_size", note_page_bytes, schema, error);
+	if (r == 0)
+		r = read_rows(s, "PRAGMA encoding", note_encoding, schema, error);
 	schema->feed = feed_complete(schema);
 	return r;
 }
@@ -202,6 +209,31 @@ static int read_feed_id(struct rec_sqlite *s, struct rec_sqlite_schema *schema, 
 	return r == REC_NOT_FOUND ? 0 : r;
 }
 
+/* Ids are compared by their bytes in UTF-8, here and in SQLite's indexes. */
+static int judge_comparison(struct rec_sqlite *s, const struct rec_sqlite_schema *schema, struct rec_error *error)
+{
+	static const char *const columns[][2] = {{"tasks", "id"},    {"tasks", "status"},     {"tasks", "parent_id"},
+						 {"blockers", "id"}, {"blockers", "task_id"}, {"blockers", "status"}};
+	if (!schema->utf8)
+		return rec_fail(error, REC_E_UNSUPPORTED,
+				"%s: keeps its texts as UTF-16 (dump it and load it into a database in UTF-8)",
+				s->path);
+	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+		const char *collation = NULL;
+		int rc = sqlite3_table_column_metadata(s->db, "main", columns[i][0], columns[i][1], NULL, &collation,
+						       NULL, NULL, NULL);
+		if (rc == SQLITE_NOMEM)
+			return rec_fail_nomem(error);
+		if (rc == SQLITE_OK && collation && sqlite3_stricmp(collation, "BINARY") != 0)
+			return rec_fail(
+				error, REC_E_UNSUPPORTED,
+				"%s: the column %s of %s is compared as %s, not by its bytes (rebuild the table as "
+				"codeframe has it)",
+				s->path, columns[i][1], columns[i][0], collation);
+	}
+	return 0;
+}
+
 /* Is it a task store at all? */
 static int judge(struct rec_sqlite *s, const struct rec_sqlite_schema *schema, struct rec_error *error)
 {
@@ -215,7 +247,7 @@ static int judge(struct rec_sqlite *s, const struct rec_sqlite_schema *schema, s
 	for (int column = REC_SQLITE_TASK_id; column <= REC_SQLITE_TASK_status; column++)
 		if (!(schema->task_columns & REC_SQLITE_BIT(column)))
 			return rec_sqlite_fail_missing(s, "tasks", rec_sqlite_task_column_name(column), error);
-	return 0;
+	return judge_comparison(s, schema, error);
 }
 
 static bool attached(const struct rec_sqlite_schema *schema)

@@ -272,7 +272,8 @@ static int sweep_ids(struct rec_sqlite *s, struct rec_sqlite_survey *v, struct r
 	int r = rec_sqlite_query(s, REC_SQLITE_IDS_FROM, &rows, error);
 	if (r)
 		return r;
-	rec_sqlite_bind_text(s, rows, 1, v->ids[v->sorted.entries[0].index]);
+	struct rec_slice first = v->ids[v->sorted.entries[0].index];
+	rec_sqlite_bind_text(s, rows, 1, first.data ? first : rec_slice_of(""));
 	while ((r = rec_sqlite_next(s, rows, error)) == 0) {
 		size_t i = rec_sqlite_survey_seek(v, rows, 1, &end);
 		if (i == v->sorted.count)

@@ -98,7 +98,7 @@ struct rec_sqlite_schema {
 	int64_t version;                        /* PRAGMA schema_version */
 	uint64_t tables;                        /* bits of enum rec_sqlite_table */
 	uint64_t task_columns, blocker_columns; /* bits of the enums above */
-	bool any;                               /* there is a table at all */
+	bool any, utf8;                         /* there is a table at all; texts are UTF-8 */
 	bool tasks_by_rowid, blockers_by_rowid; /* ordinary tables, not WITHOUT ROWID */
 	bool blockers_by_task;                  /* there is an index on blockers(task_id) */
 	unsigned triggers, indexes;             /* ours that are there, word for word; bits by position */
