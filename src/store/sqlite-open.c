@@ -258,7 +258,7 @@ static int open_writer(struct rec_sqlite *s, struct rec_error *error)
 		r = judge_attached(s, error);
 	if (r == 0 && !init)
 		r = use_wal(s, error);
-	if (s->db && (r == 0 || (!log_left && !s->corrupt)))
+	if (s->db && (r == 0 || !log_left))
 		sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
 	s->access = REC_SQLITE_WRITER;
 	return r;

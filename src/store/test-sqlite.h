@@ -134,13 +134,13 @@ static inline void must_at(const struct fixture *f, int r, const char *call, con
 /* Refused with this code, and the message names all of the words. */
 #define refused(f, code, call, ...)                                                                                    \
 	do {                                                                                                           \
-		const char *const words[] = {__VA_ARGS__, NULL};                                                       \
+		const char *const words_[] = {__VA_ARGS__, NULL};                                                      \
 		int result = call;                                                                                     \
 		if (result != (code))                                                                                  \
 			fail_msg("%s: %d %s", #call, result, (f)->error.message);                                      \
-		for (size_t word = 0; words[word]; word++)                                                             \
-			if (!strstr((f)->error.message, words[word]))                                                  \
-				fail_msg("'%s' is not in: %s", words[word], (f)->error.message);                       \
+		for (size_t word_ = 0; words_[word_]; word_++)                                                         \
+			if (!strstr((f)->error.message, words_[word_]))                                                \
+				fail_msg("'%s' is not in: %s", words_[word_], (f)->error.message);                     \
 	} while (0)
 
 /* ---- Another program ---- */
