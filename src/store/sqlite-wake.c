@@ -15,7 +15,7 @@
 #include "store/sqlite.h"
 
 #define DIRECTORY_EVENTS (IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_MOVED_FROM | IN_ONLYDIR)
-#define FILE_EVENTS (IN_MODIFY | IN_ATTRIB)
+#define FILE_EVENTS IN_MODIFY /* not IN_ATTRIB: as root SQLite changes the owner of a log that it only reads */
 
 /* -1 if the file is not there; the directory then tells of its coming. */
 static int watch(int fd, const char *path, uint32_t events)
