@@ -87,6 +87,20 @@ static void test_gc__keeps_the_last_attempt_of_each_task(void **state)
 	assert_int_equal(contract_fact(c, "t").attempt, 4);
 }
 
+static void test_gc__what_ended_at_the_limit_is_not_older(void **state)
+{
+	struct contract *c = *state;
+	contract_add(c, "t", REC_READY);
+	for (int i = 0; i < 3; i++) {
+		contract_finish(c, contract_claim(c, "t"), REC_READY);
+		rec_clock_manual_advance(&c->clock, 1);
+	}
+	int64_t second = c->clock.now_wall_us - 2;
+	assert_int_equal(collect(c, second, false).attempts, 1);
+	assert_int_equal(collect(c, second, false).attempts, 0);
+	assert_int_equal(collect(c, second + 1, false).attempts, 1);
+}
+
 static void test_gc__attempts_of_a_deleted_task_went_with_it(void **state)
 {
 	struct contract *c = *state;
@@ -136,6 +150,7 @@ static const struct CMUnitTest tests[] = {
 	contract_test(test_gc__prunes_what_is_older_and_keeps_the_rest),
 	contract_test(test_gc__numbers_of_events_are_not_used_again),
 	contract_test(test_gc__keeps_the_last_attempt_of_each_task),
+	contract_test(test_gc__what_ended_at_the_limit_is_not_older),
 	contract_test(test_gc__attempts_of_a_deleted_task_went_with_it),
 	contract_test(test_gc__touches_no_task_blocker_or_claim),
 	contract_test(test_gc__rolled_back_pruned_nothing),
