@@ -38,12 +38,13 @@ struct fixture {
 /* One text from two; lives as long as the fixture. */
 static inline const char *join(struct fixture *f, const char *a, const char *b)
 {
-	size_t first = strlen(a), second = strlen(b);
-	char *joined = rec_arena_alloc(&f->arena, first + second + 1);
-	assert_non_null(joined);
-	memcpy(joined, a, first);
-	memcpy(joined + first, b, second + 1);
-	return joined;
+	struct rec_buffer joined;
+	rec_buffer_init(&joined, NULL, 65536);
+	assert_int_equal(rec_buffer_printf(&joined, "%s%s", a, b), 0);
+	const char *kept = rec_arena_strndup(&f->arena, joined.data, joined.length);
+	assert_non_null(kept);
+	rec_buffer_release(&joined);
+	return kept;
 }
 
 static inline const char *in_directory(struct fixture *f, const char *name)
