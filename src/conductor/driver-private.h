@@ -68,7 +68,7 @@ struct rec_driver {
 	int64_t tick_due_us, rescan_due_us;
 
 	/* recovery */
-	bool recovered;
+	bool recovered, recover_again;
 	int64_t recover_due_us, recover_pause_us;
 
 	/* the plan that is carried out, and how far */

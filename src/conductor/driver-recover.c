@@ -14,7 +14,7 @@ struct left {
 	int64_t claim_id;
 	struct rec_slice batch_id, task_id;
 	uint32_t attempt, slot;
-	bool recorded, held;
+	bool held;
 };
 
 struct lefts {
@@ -146,10 +146,10 @@ static void holds_end(struct recovery *r)
 
 /* ---- Taking over ---- */
 
-static struct left *record_of(struct recovery *r, const struct left *claim)
+static const struct left *record_of(const struct recovery *r, const struct left *claim)
 {
 	for (size_t i = 0; i < r->records.count; i++) {
-		struct left *record = &r->records.items[i];
+		const struct left *record = &r->records.items[i];
 		if (record->claim_id == claim->claim_id && rec_slice_equal(record->batch_id, claim->batch_id))
 			return record;
 	}
@@ -221,7 +221,7 @@ static void live_take(struct recovery *r, const struct left *claim, const struct
 static int claim_adopt(struct recovery *r, const struct left *claim, uint32_t task, struct rec_error *error)
 {
 	const struct rec_slots *slots = &r->d->options.slots;
-	struct left *record = record_of(r, claim);
+	const struct left *record = record_of(r, claim);
 	struct live live = {
 		.claim_id = claim->claim_id,
 		.task = task,
@@ -236,10 +236,15 @@ static int claim_adopt(struct recovery *r, const struct left *claim, uint32_t ta
 		rec_free(r->d->allocator, (void *)(uintptr_t)live.batch_id.data);
 		return e;
 	}
-	if (record)
-		record->recorded = true;
 	live_take(r, claim, &live);
 	return 0;
+}
+
+/* We are about to claim it ourselves, which this claim will prevent; once that is over it can be taken over. */
+static bool has_attempt(const struct rec_machine *m, uint32_t task)
+{
+	enum rec_phase phase = rec_machine_phase(m, task);
+	return phase == REC_PHASE_CLAIMING || phase == REC_PHASE_RUNNING || phase == REC_PHASE_STOPPING;
 }
 
 static int claim_take(struct recovery *r, const struct left *claim, struct rec_error *error)
@@ -250,9 +255,11 @@ static int claim_take(struct recovery *r, const struct left *claim, struct rec_e
 		return released < 0 ? released : 0;
 	}
 	int e = task_of(r, claim, &task, error);
-	if (e || rec_machine_claim(r->d->m, task)) /* a newer attempt of ours cannot be while the claim stands */
-		return e;
-	return claim_adopt(r, claim, task, error);
+	if (!e && has_attempt(r->d->m, task)) {
+		r->d->recover_again = true;
+		return 0;
+	}
+	return e ? e : claim_adopt(r, claim, task, error);
 }
 
 static int claims_take(struct recovery *r, struct rec_error *error)
@@ -264,16 +271,26 @@ static int claims_take(struct recovery *r, struct rec_error *error)
 	return e;
 }
 
-/* Records that belong to no claim. Those of our own claims are not among them. */
+static bool has_claim(const struct recovery *r, const struct left *record)
+{
+	const struct rec_driver *d = r->d;
+	for (size_t i = 0; i < r->claims.count; i++)
+		if (r->claims.items[i].claim_id == record->claim_id &&
+		    rec_slice_equal(r->claims.items[i].batch_id, record->batch_id))
+			return true;
+	for (size_t i = 0; i < d->unsure_count; i++)
+		if (d->unsure[i].claim_id == record->claim_id)
+			return true;
+	return false;
+}
+
+/* Records that belong to no claim: it never committed, or its end is in the store. */
 static void records_forget(struct recovery *r)
 {
 	const struct rec_slots *slots = &r->d->options.slots;
 	for (size_t i = 0; i < r->records.count; i++) {
 		const struct left *record = &r->records.items[i];
-		bool unsure = false;
-		for (size_t k = 0; k < r->d->unsure_count; k++)
-			unsure = unsure || r->d->unsure[k].claim_id == record->claim_id;
-		if (record->held && !record->recorded && !unsure)
+		if (record->held && !has_claim(r, record))
 			slots->ops->forget(slots->self, record->slot, record->claim_id);
 	}
 }

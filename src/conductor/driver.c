@@ -219,6 +219,9 @@ static int recovery_step(struct rec_driver *d, struct rec_error *error)
 		d->recover_pause_us = 0;
 		int64_t every_us = d->options.reconcile_interval_us;
 		d->recover_due_us = now_us + (every_us > 0 ? every_us : RECOVER_INTERVAL_US);
+		if (d->recover_again) /* some could not be taken over just now */
+			d->recover_due_us = now_us + PAUSE_FIRST_US;
+		d->recover_again = false;
 		return 0;
 	}
 	if (!rec_driver_may_pass(r)) {
