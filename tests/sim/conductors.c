@@ -33,6 +33,8 @@ static void conductor_open(struct sim *w, int index)
 	sim_slots_take(c);
 	if (sim_store_open(c, &c->store) || sim_store_open(c, &c->reader))
 		sim_broken(w, "the simulator has no memory");
+	c->memory.calls = 0;
+	c->memory.fail_at = w->paths ? w->paths->fail_at : 0;
 	sim_say(w, "c%d begins with %s", index, c->batch_id);
 }
 
@@ -121,6 +123,8 @@ void sim_conductors_bury(struct sim *w)
 		rec_driver_free(c->driver);
 		rec_store_close(c->store);
 		rec_store_close(c->reader);
+		if (w->paths && c->memory.calls > w->paths->calls_max)
+			w->paths->calls_max = c->memory.calls;
 		if (c->memory.live)
 			sim_broken(w, "c%u leaves %llu pieces of memory behind", i, (unsigned long long)c->memory.live);
 		*c = (struct sim_conductor){.w = w, .index = (int)i};
@@ -207,6 +211,8 @@ static void driver_turn(struct sim_conductor *c)
 /* One allocation of this turn, or all from one on, may fail. */
 static void memory_set(struct sim_conductor *c)
 {
+	if (c->w->paths)
+		return;
 	bool fails = !c->w->quiet && (c->w->options.faults & SIM_NO_MEMORY) && sim_chance(c->w, 4);
 	c->memory.calls = 0;
 	c->memory.fail_at = fails ? 1 + sim_choose(c->w, 60) : 0;

@@ -160,6 +160,8 @@ struct sim_paths {
 	bool store_fails;                                                       /* at the next call */
 	bool store_is_full;                                                     /* at every call that would write */
 	unsigned stage;                                                         /* of the story that is told */
+	uint64_t fail_at;   /* that allocation of each conductor fails; 0: none */
+	uint64_t calls_max; /* how many allocations a conductor made at most */
 };
 
 struct sim {

@@ -341,6 +341,47 @@ static void test_b30__a_full_disk_loses_no_end_and_starts_nothing(void **state)
 	story_close(s);
 }
 
+/* ---- Out of memory ---- */
+
+static void whole_life(uint64_t fail_at, uint64_t *ret_calls)
+{
+	struct story *s = story_open(2, 2);
+	s->w.options.machine.retries = 1;
+	s->w.options.machine.retry_delay_us = SIM_SECOND;
+	unsigned t1 = task(s, REC_READY, 0, SIM_SUCCEED, SIM_FAIL), t2 = task(s, REC_READY, 0, SIM_SUCCEED, SIM_FAIL),
+		 t3 = task(s, REC_READY, 1u << 0, SIM_FAIL, SIM_SUCCEED),
+		 t4 = task(s, REC_BLOCKED, 0, SIM_SUCCEED, SIM_FAIL);
+	s->paths.fail_at = fail_at;
+	sim_blocker_add(&s->w, t4);
+	sim_batch_start(&s->w, 0, 1u << t1 | 1u << t2 | 1u << t4);
+	until_it_runs(s, t2);
+	sim_conductor_die(&s->w.conductors[0]);
+	sim_conductors_bury(&s->w);
+	sim_batch_start(&s->w, 1, 1u << t1 | 1u << t3);
+	rounds(s, 4);
+	sim_blockers_answer(&s->w, t4);
+	sim_batch_resume(&s->w, 0);
+	until_ended(s);
+	assert_status(s, t1, REC_DONE);
+	assert_status(s, t2, REC_DONE);
+	assert_status(s, t3, REC_DONE);
+	assert_status(s, t4, REC_DONE);
+	assert_children(s, t1, 1);
+	assert_children(s, t2, 1);
+	assert_children(s, t3, 2);
+	*ret_calls = s->paths.calls_max;
+	story_close(s);
+}
+
+static void test_memory__each_allocation_failing_in_turn_nothing_is_lost_done_twice_or_leaked(void **state)
+{
+	(void)state;
+	uint64_t calls = 1;
+	for (uint64_t n = 1; n <= calls; n++)
+		whole_life(n, &calls);
+	assert_true(calls > 100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -360,6 +401,7 @@ int main(void)
 			test_duplicate__a_task_of_a_conductor_that_died_is_not_started_beside_its_living_child),
 		cmocka_unit_test(test_b29__a_busy_store_is_waited_for_and_both_changes_land_once),
 		cmocka_unit_test(test_b30__a_full_disk_loses_no_end_and_starts_nothing),
+		cmocka_unit_test(test_memory__each_allocation_failing_in_turn_nothing_is_lost_done_twice_or_leaked),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
