@@ -45,6 +45,7 @@ static off_t bytes_of(const char *path)
 static int look_at(const struct rec_sqlite *s, struct look *ret_look)
 {
 	struct stat file;
+	*ret_look = (struct look){0};
 	if (stat(s->path, &file) != 0)
 		return errno;
 	ret_look->identity =
@@ -71,7 +72,7 @@ static bool same_content(const struct rec_sqlite_identity *a, const struct rec_s
 
 bool rec_sqlite_unchanged(struct rec_sqlite *s)
 {
-	struct look look = {0};
+	struct look look;
 	if (look_at(s, &look) != 0)
 		return false;
 	if (s->access == REC_SQLITE_COLD)
@@ -86,21 +87,17 @@ static int64_t monotonic_us(void)
 	return rec_clock_real.monotonic_us(rec_clock_real.context);
 }
 
-/* Would the time limit be over after waiting so long? It runs from the first question on: a read that need not wait
- * need not look at the clock. */
-static bool too_long(const struct rec_sqlite *s, int64_t *deadline, int64_t wait)
+bool rec_sqlite_wait(const struct rec_sqlite *s, int64_t *deadline, int64_t us)
 {
+	struct timespec left = {us / 1000000, us % 1000000 * 1000};
 	int64_t now = monotonic_us();
 	if (*deadline == 0)
 		*deadline = now + s->base.busy_timeout_ms * 1000;
-	return now + wait > *deadline;
-}
-
-static void wait_us(int64_t us)
-{
-	struct timespec left = {us / 1000000, us % 1000000 * 1000};
-	while (nanosleep(&left, &left) != 0 && errno == EINTR)
+	if (now + us > *deadline)
+		return false;
+	while (us > 0 && nanosleep(&left, &left) != 0 && errno == EINTR)
 		;
+	return true;
 }
 
 /* How long until the last modification is so old that the next one shows. */
@@ -183,9 +180,8 @@ static int ensure_open(struct rec_sqlite *s, int64_t *deadline, struct rec_error
 		int64_t wait = look.quiet ? unquiet_us(&look.identity) : 0;
 		if (wait == 0)
 			break;
-		if (too_long(s, deadline, wait))
+		if (!rec_sqlite_wait(s, deadline, wait))
 			return fail_restless(s, error);
-		wait_us(wait);
 	}
 	s->identity = look.identity;
 	if (look.quiet)
@@ -265,7 +261,7 @@ int rec_sqlite_read(struct rec_sqlite *s, rec_sqlite_body *body, void *context, 
 				       : fail_restless(s, error);
 		rec_sqlite_disconnect(s);
 		s->corrupt = 0;
-		if (too_long(s, &deadline, 0))
+		if (!rec_sqlite_wait(s, &deadline, 0))
 			return fail_restless(s, error);
 	}
 }

@@ -183,7 +183,7 @@ static int judge_right(struct rec_sqlite *s, struct rec_error *error)
 	return rec_sqlite_fail(s, SQLITE_READONLY, NULL, error);
 }
 
-static int use_wal(struct rec_sqlite *s, struct rec_error *error)
+static int try_wal(struct rec_sqlite *s, struct rec_error *error)
 {
 	sqlite3_stmt *mode = NULL;
 	int r = rec_sqlite_settle(s, error);
@@ -195,9 +195,18 @@ static int use_wal(struct rec_sqlite *s, struct rec_error *error)
 		r = rec_fail(error, REC_E_IO,
 			     "%s: the write-ahead log cannot be used here (keep the store on a local disk)", s->path);
 	sqlite3_finalize(mode);
-	if (r == 0)
-		r = rec_sqlite_execute(s, "PRAGMA synchronous=FULL", error);
 	return r;
+}
+
+/* Of two that switch to the log at once SQLite tells one so at once, however long it may wait. */
+static int use_wal(struct rec_sqlite *s, struct rec_error *error)
+{
+	int64_t deadline = 0;
+	int r;
+	do
+		r = try_wal(s, error);
+	while (r == REC_E_BUSY && rec_sqlite_wait(s, &deadline, 2000));
+	return r == 0 ? rec_sqlite_execute(s, "PRAGMA synchronous=FULL", error) : r;
 }
 
 static int judge_attached(struct rec_sqlite *s, struct rec_error *error)

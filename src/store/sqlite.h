@@ -375,6 +375,9 @@ typedef int rec_sqlite_body(struct rec_sqlite *s, void *context, struct rec_erro
  * that it must not be run again. */
 int rec_sqlite_read(struct rec_sqlite *s, rec_sqlite_body *body, void *context, const bool *told,
 		    struct rec_error *error);
+/* Waits, unless the store's time limit would then be over: false. The limit runs from the first call (deadline 0) on,
+ * so that what need not wait need not look at the clock. */
+bool rec_sqlite_wait(const struct rec_sqlite *s, int64_t *deadline, int64_t us);
 /* Is the database at our path still what we have open, as far as stat can tell? COLD and LIVE only. */
 bool rec_sqlite_unchanged(struct rec_sqlite *s);
 

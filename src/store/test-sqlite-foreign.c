@@ -401,7 +401,10 @@ static void make_store(struct fixture *f)
 {
 	struct rec_store *s;
 	struct rec_store_options options = {.mode = REC_STORE_INIT};
-	_exit(rec_store_sqlite_open(f->path, &options, &s, NULL) == 0 ? 0 : 3);
+	int r = rec_store_sqlite_open(f->path, &options, &s, &f->error);
+	if (r)
+		print_error("init: %d %s\n", r, f->error.message);
+	_exit(r ? 3 : 0);
 }
 
 static void test_killed__init_can_be_done_again_and_two_at_once_make_one_store(void **state)
