@@ -170,10 +170,10 @@ static int get_body(struct rec_sqlite *s, void *context, struct rec_error *error
 	if (r)
 		return r == REC_END ? REC_NOT_FOUND : r;
 	r = batch_row(s, row, &b->batch, error);
-	struct rec_slice *const texts[] = {&b->batch.batch_id, &b->batch.owner, &b->batch.options, &b->batch.started_at,
-					   &b->batch.ended_at};
+	struct rec_slice *const texts[] = {&b->batch.batch_id,   &b->batch.owner,    &b->batch.options,
+					   &b->batch.started_at, &b->batch.ended_at, NULL};
 	if (r == 0)
-		r = rec_sqlite_keep(b->arena, texts, sizeof texts / sizeof *texts, error);
+		r = rec_sqlite_keep(b->arena, texts, error);
 	if (r == 0)
 		r = rec_sqlite_run(s, row, error);
 	sqlite3_reset(row);

@@ -155,23 +155,23 @@ static struct rec_slice *event_text(struct rec_event *event, int i)
 	return (struct rec_slice *)((char *)event + event_texts[i]);
 }
 
-int rec_sqlite_event_add(struct rec_store *store, const struct rec_event *given, struct rec_error *error)
+int rec_sqlite_event_add(struct rec_store *store, const struct rec_event *event, struct rec_error *error)
 {
 	struct rec_sqlite *s = rec_sqlite_of(store);
-	struct rec_event event = *given;
+	struct rec_event copy = *event; /* whose texts are reached by their offsets */
 	sqlite3_stmt *row;
 	int at = EVENT_TEXT_COUNT, r = rec_sqlite_query(s, REC_SQLITE_EVENT_INSERT, &row, error);
 	if (r)
 		return r;
 	for (int i = 0; i < EVENT_TEXT_COUNT; i++)
-		rec_sqlite_bind_text(s, row, i + 1, *event_text(&event, i));
-	rec_sqlite_bind_optional(s, row, ++at, event.has_attempt, event.attempt);
-	rec_sqlite_bind_optional(s, row, ++at, event.has_blockers, event.blockers_total);
-	rec_sqlite_bind_optional(s, row, ++at, event.has_blockers, event.blockers_open);
-	rec_sqlite_bind_optional(s, row, ++at, event.has_blockers, event.blockers_new);
-	rec_sqlite_bind_optional(s, row, ++at, event.has_exit_code, event.exit_code);
-	rec_sqlite_bind_optional(s, row, ++at, event.has_exit_signal, event.exit_signal);
-	rec_sqlite_bind_optional(s, row, ++at, event.has_survivors, event.survivors);
+		rec_sqlite_bind_text(s, row, i + 1, *event_text(&copy, i));
+	rec_sqlite_bind_optional(s, row, ++at, event->has_attempt, event->attempt);
+	rec_sqlite_bind_optional(s, row, ++at, event->has_blockers, event->blockers_total);
+	rec_sqlite_bind_optional(s, row, ++at, event->has_blockers, event->blockers_open);
+	rec_sqlite_bind_optional(s, row, ++at, event->has_blockers, event->blockers_new);
+	rec_sqlite_bind_optional(s, row, ++at, event->has_exit_code, event->exit_code);
+	rec_sqlite_bind_optional(s, row, ++at, event->has_exit_signal, event->exit_signal);
+	rec_sqlite_bind_optional(s, row, ++at, event->has_survivors, event->survivors);
 	return rec_sqlite_run(s, row, error);
 }
 

@@ -139,8 +139,9 @@ static int get_claim(struct rec_sqlite *s, int64_t claim_id, struct rec_arena *a
 	claim_row(row, &ret_ended->claim);
 	ret_ended->run_id = rec_sqlite_column(row, CLAIM_RUN);
 	struct rec_slice *const texts[] = {&ret_ended->claim.task_id, &ret_ended->claim.batch_id,
-					   &ret_ended->claim.owner, &ret_ended->claim.claimed_at, &ret_ended->run_id};
-	r = rec_sqlite_keep(arena, texts, sizeof texts / sizeof *texts, error);
+					   &ret_ended->claim.owner,   &ret_ended->claim.claimed_at,
+					   &ret_ended->run_id,        NULL};
+	r = rec_sqlite_keep(arena, texts, error);
 	if (r == 0)
 		r = rec_sqlite_run(s, row, error);
 	sqlite3_reset(row);

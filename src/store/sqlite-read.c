@@ -2,6 +2,7 @@
  * stands on it. A task's blockers come from a second statement in the order of the tasks, merged, so that a
  * listing costs two statements whatever its length, also where blockers have no index.
  */
+#include "base/text.h"
 #include "store/sqlite.h"
 
 /* ---- Blockers of one task, kept ---- */
@@ -225,15 +226,16 @@ struct finding {
 
 static bool begins_with(struct rec_slice text, struct rec_slice front)
 {
-	return text.length >= front.length && (front.length == 0 || memcmp(text.data, front.data, front.length) == 0);
+	return front.length == 0 ||
+	       (front.data && text.length >= front.length && memcmp(text.data, front.data, front.length) == 0);
 }
 
 /* 0; REC_END: ids that begin so are over. */
 static int finding_row(struct finding *f, sqlite3_stmt *row, struct rec_error *error)
 {
-	if (rec_sqlite_id_problem(row, 0))
+	struct rec_slice id = rec_sqlite_text(row, 0);
+	if (!id.data || rec_id_problem(id))
 		return 0;
-	struct rec_slice id = rec_sqlite_column(row, 0);
 	if (!begins_with(id, f->prefix))
 		return REC_END;
 	char *copy = rec_arena_strndup(f->arena, id.data, id.length);

@@ -335,15 +335,15 @@ int rec_sqlite_blocker_row(struct rec_sqlite *s, sqlite3_stmt *row, struct rec_b
 
 /* ---- Keeping ---- */
 
-int rec_sqlite_keep(struct rec_arena *arena, struct rec_slice *const *texts, size_t count, struct rec_error *error)
+int rec_sqlite_keep(struct rec_arena *arena, struct rec_slice *const *texts, struct rec_error *error)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (!texts[i]->data)
+	for (; *texts; texts++) {
+		if (!(*texts)->data)
 			continue;
-		char *copy = rec_arena_strndup(arena, texts[i]->data, texts[i]->length);
+		char *copy = rec_arena_strndup(arena, (*texts)->data, (*texts)->length);
 		if (!copy)
 			return rec_fail_nomem(error);
-		texts[i]->data = copy;
+		(*texts)->data = copy;
 	}
 	return 0;
 }
@@ -365,15 +365,17 @@ int rec_sqlite_task_keep(struct rec_arena *arena, struct rec_task *task, struct 
 		&task->lineage,
 		&task->requirement_ids,
 		&task->depends_on_raw,
+		NULL,
 	};
-	return rec_sqlite_keep(arena, texts, sizeof texts / sizeof *texts, error);
+	return rec_sqlite_keep(arena, texts, error);
 }
 
 int rec_sqlite_blocker_keep(struct rec_arena *arena, struct rec_blocker *blocker, struct rec_error *error)
 {
 	struct rec_slice *const texts[] = {
-		&blocker->id,          &blocker->task_id,    &blocker->question,    &blocker->answer,
-		&blocker->status_text, &blocker->created_at, &blocker->answered_at, &blocker->created_by,
+		&blocker->id,          &blocker->task_id,     &blocker->question,
+		&blocker->answer,      &blocker->status_text, &blocker->created_at,
+		&blocker->answered_at, &blocker->created_by,  NULL,
 	};
-	return rec_sqlite_keep(arena, texts, sizeof texts / sizeof *texts, error);
+	return rec_sqlite_keep(arena, texts, error);
 }

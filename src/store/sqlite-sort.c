@@ -5,8 +5,8 @@
  * entry carries the 8 bytes that follow the common front of all ids ("task-"), which decide nearly every
  * comparison without a look at the text.
  *
- * The sort is radix, in place, by one byte after the other of that key; few entries are inserted, and those with
- * equal keys are told apart by their texts.
+ * The sort is radix, in place, by one byte after the other of that key (eight levels, kept in an array); few entries
+ * are inserted, and those with equal keys are told apart by their texts.
  */
 #include <endian.h>
 #include <stdlib.h>
@@ -71,18 +71,25 @@ static int compare_for_qsort(const void *a, const void *b, void *ids)
 	return compare(ids, a, b);
 }
 
-/* Puts every entry into the bucket of its byte; returns where the buckets end. */
-static void scatter(entry *entries, size_t count, unsigned shift, uint32_t ends[256])
+/* One byte of the key: the entries between two ends have the same. */
+struct level {
+	entry *entries;
+	uint32_t ends[256];
+	unsigned next; /* the bucket to be sorted next */
+};
+
+/* Puts every entry into the bucket of its byte. */
+static void scatter(struct level *level, entry *entries, size_t count, unsigned shift)
 {
 	uint32_t counts[256] = {0}, next[256], at = 0;
 	for (size_t i = 0; i < count; i++)
 		counts[entries[i].key >> shift & 255]++;
 	for (unsigned b = 0; b < 256; b++) {
 		next[b] = at;
-		ends[b] = at += counts[b];
+		level->ends[b] = at += counts[b];
 	}
 	for (unsigned b = 0; b < 256; b++)
-		while (next[b] < ends[b]) {
+		while (next[b] < level->ends[b]) {
 			entry moving = entries[next[b]];
 			unsigned to = moving.key >> shift & 255;
 			if (to == b) {
@@ -92,24 +99,35 @@ static void scatter(entry *entries, size_t count, unsigned shift, uint32_t ends[
 			entries[next[b]] = entries[next[to]];
 			entries[next[to]++] = moving;
 		}
+	level->entries = entries;
+	level->next = 0;
 }
 
-/* Recursion goes one byte of the key deeper each time: at most eight levels. */
-static void sort_range(const struct rec_slice *ids, entry *entries, size_t count, unsigned bytes_left)
+/* Bucket by bucket, each one byte of the key deeper, down to few entries or the end of the key. */
+static void sort_by_bytes(const struct rec_slice *ids, entry *entries, size_t count)
 {
-	uint32_t ends[256], begin = 0;
-	if (count <= FEW) {
-		insert_few(ids, entries, count);
-		return;
+	enum { BYTES = sizeof(uint64_t) };
+	struct level levels[BYTES];
+	int depth = 0;
+	scatter(&levels[0], entries, count, (BYTES - 1) * 8);
+	while (depth >= 0) {
+		struct level *level = &levels[depth];
+		if (level->next == 256) {
+			depth--;
+			continue;
+		}
+		uint32_t begin = level->next ? level->ends[level->next - 1] : 0;
+		uint32_t length = level->ends[level->next++] - begin;
+		if (length <= FEW) {
+			insert_few(ids, level->entries + begin, length);
+		} else if (depth == BYTES - 1) {
+			qsort_r(level->entries + begin, length, sizeof *entries, compare_for_qsort,
+				(void *)(uintptr_t)ids);
+		} else {
+			depth++;
+			scatter(&levels[depth], level->entries + begin, length, (unsigned)(BYTES - 1 - depth) * 8);
+		}
 	}
-	if (bytes_left == 0) {
-		qsort_r(entries, count, sizeof *entries, compare_for_qsort, (void *)(uintptr_t)ids);
-		return;
-	}
-	scatter(entries, count, (bytes_left - 1) * 8, ends);
-	for (unsigned b = 0; b < 256; begin = ends[b++])
-		if (ends[b] > begin + 1)
-			sort_range(ids, entries + begin, ends[b] - begin, bytes_left - 1);
 }
 
 int rec_sqlite_sort(struct rec_sqlite_sorted *sorted, const struct rec_allocator *a, const struct rec_slice *ids,
@@ -126,7 +144,7 @@ int rec_sqlite_sort(struct rec_sqlite_sorted *sorted, const struct rec_allocator
 		in_order = in_order && (i == 0 || compare(ids, &sorted->entries[i - 1], &sorted->entries[i]) < 0);
 	}
 	if (!in_order)
-		sort_range(ids, sorted->entries, count, sizeof(uint64_t));
+		sort_by_bytes(ids, sorted->entries, count);
 	return 0;
 }
 

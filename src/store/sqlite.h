@@ -419,12 +419,12 @@ struct rec_slice rec_sqlite_shown(sqlite3_stmt *statement, int column, char buff
 const char *rec_sqlite_id_problem(sqlite3_stmt *statement, int column);
 /* A row of a task query into *task; texts live until the next step, lists in `arena`. REC_NOT_FOUND: the id is
  * bad (told as a warning), skip it. */
-int rec_sqlite_task_row(struct rec_sqlite *s, sqlite3_stmt *statement, struct rec_arena *arena, struct rec_task *task,
+int rec_sqlite_task_row(struct rec_sqlite *s, sqlite3_stmt *row, struct rec_arena *arena, struct rec_task *task,
 			struct rec_error *error);
-int rec_sqlite_blocker_row(struct rec_sqlite *s, sqlite3_stmt *statement, struct rec_blocker *blocker,
+int rec_sqlite_blocker_row(struct rec_sqlite *s, sqlite3_stmt *row, struct rec_blocker *blocker,
 			   struct rec_error *error);
-/* Copies texts, or every text of *task or *blocker, into arena. */
-int rec_sqlite_keep(struct rec_arena *arena, struct rec_slice *const *texts, size_t count, struct rec_error *error);
+/* Copies texts (up to a NULL), or every text of *task or *blocker, into arena. */
+int rec_sqlite_keep(struct rec_arena *arena, struct rec_slice *const *texts, struct rec_error *error);
 int rec_sqlite_task_keep(struct rec_arena *arena, struct rec_task *task, struct rec_error *error);
 int rec_sqlite_blocker_keep(struct rec_arena *arena, struct rec_blocker *blocker, struct rec_error *error);
 /* The list of ids in a JSON text; REC_E_INVALID (no message) if it is none, REC_E_NOMEM with message. */
