@@ -159,6 +159,7 @@ static void test_refused__a_newer_version_and_junk_in_its_place(void **state)
 			{"0", "0"},       {"-1", "-1"},     {"'1'", "1"},
 			{"1.0", "1.0"},   {"NULL", "NULL"}, {"x'01'", "x'01'"},
 			{"'new'", "new"}, {"1.5", "1.5"}};
+	enum { NEWER = 3 };
 	fixture_open(f, REC_STORE_INIT);
 	fixture_close(f);
 	for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
@@ -168,11 +169,38 @@ static void test_refused__a_newer_version_and_junk_in_its_place(void **state)
 		sqlite3_free(sql);
 		refuse_everywhere(f, REC_E_VERSION, versions[i].named);
 		assert_non_null(strstr(f->error.message, "knows 1"));
+		assert_int_equal(strstr(f->error.message, "newer program") != NULL, i < NEWER);
 	}
 	foreign_do(f->path, "DELETE FROM rec_meta WHERE key='schema_version'");
 	refuse_everywhere(f, REC_E_VERSION, "schema_version");
 	foreign_do(f->path, "DROP TABLE rec_meta; CREATE TABLE rec_meta(other)");
 	refuse_everywhere(f, REC_E_SCHEMA, "key");
+}
+
+/* What a killed program left in its log is for others to bring home. */
+static void test_refused__with_a_log_beside_it_nothing_is_checkpointed(void **state)
+{
+	struct fixture *f = *state;
+	struct rec_buffer before, log_before;
+	const char *left = in_directory(f, "left.db"), *left_log = join(f, left, "-wal"),
+		   *log = join(f, f->path, "-wal");
+	fixture_open(f, REC_STORE_INIT);
+	fixture_close(f);
+	sqlite3 *other = foreign_open(f->path);
+	foreign_run(other, "PRAGMA wal_autocheckpoint=0; UPDATE rec_meta SET value=2 WHERE key='schema_version'");
+	copy_file(f->path, left);
+	copy_file(log, left_log);
+	sqlite3_close(other);
+	read_file(left, &before);
+	read_file(left_log, &log_before);
+	f->path = left;
+	for (int mode = REC_STORE_READ; mode <= REC_STORE_INIT; mode++) {
+		refused(f, REC_E_VERSION, fixture_try(f, mode), f->path, "newer");
+		assert_same_bytes(left, &before);
+		assert_same_bytes(left_log, &log_before);
+	}
+	rec_buffer_release(&before);
+	rec_buffer_release(&log_before);
 }
 
 static void test_refused__other_programs_databases(void **state)
@@ -411,6 +439,7 @@ int main(void)
 		sqlite_test(test_init__of_an_empty_file_or_database_makes_a_store),
 		sqlite_test(test_init__brings_back_what_is_missing_of_ours),
 		sqlite_test(test_refused__a_newer_version_and_junk_in_its_place),
+		sqlite_test(test_refused__with_a_log_beside_it_nothing_is_checkpointed),
 		sqlite_test(test_refused__other_programs_databases),
 		sqlite_test(test_refused__texts_that_are_not_compared_by_their_bytes),
 		sqlite_test(test_refused__what_is_no_database_or_only_a_part_of_one),

@@ -320,8 +320,14 @@ static void test_snapshot__what_the_last_claim_recorded_is_not_new(void **state)
 	assert_new(f, 1); /* a claim that never started has recorded nothing */
 	foreign_do(f->path, "UPDATE blockers SET status='OPEN' WHERE id='k1'");
 	assert_new(f, 1);
+	set_status(f, REC_BLOCKED, REC_READY);
+	must(f, rec_store_claim(f->store, &claim, NULL, &f->error)); /* records only k2 */
+	set_status(f, REC_IN_PROGRESS, REC_BLOCKED);
+	assert_new(f, 0);
+	must(f, rec_store_blocker_answer(f->store, S("k1"), S("!"), &f->error));
+	assert_new(f, 1); /* what the claim before the last had recorded does not count */
 	foreign_do(f->path, "UPDATE blockers SET task_id='other0' WHERE id='k1'");
-	assert_new(f, 1);
+	assert_new(f, 0);
 }
 
 /* ---- What it costs ---- */
