@@ -14,7 +14,7 @@ import sys
 FUNCTION_LINES_MAX = 70
 FILE_LINES_MAX = 600
 # Each floor sees only itself and the floors before it.
-FLOORS = ["base", "core", "store", "engine", "conductor", "lib", "cli"]
+FLOORS = ["base", "core", "store", "tracker", "engine", "conductor", "lib", "cli"]
 # Programs of their own, built on libc alone: they see no floor, keep their own memory and leave as they like.
 # The value is which floors may include their headers (what both sides of a protocol share).
 PROGRAMS = {"shim": ["conductor"]}
