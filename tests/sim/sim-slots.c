@@ -2,6 +2,7 @@
  * what they were told and end whatever outlives its attempt, and the conductor's view of both. */
 #include "sim.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -72,7 +73,10 @@ void sim_slots_leave(struct sim_conductor *c)
 
 int sim_folder_of_slot(struct sim_conductor *c, uint32_t slot)
 {
-	return slot >= SIM_SLOT_FOREIGN ? (int)(slot - SIM_SLOT_FOREIGN) : c->folders[slot];
+	if (slot >= SIM_SLOT_FOREIGN)
+		return (int)(slot - SIM_SLOT_FOREIGN);
+	assert(slot < SIM_SLOTS_MAX);
+	return c->folders[slot];
 }
 
 static uint32_t slot_of_folder(const struct sim_conductor *c, int folder)

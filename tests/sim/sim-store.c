@@ -44,14 +44,16 @@ static int enter(struct rec_store *s, struct rec_error *error)
 	struct sim_store *me = of(s);
 	if (!me->c)
 		return dead(error);
-	if (++me->c->calls == SIM_CALLS_MAX)
-		sim_broken(me->c->w, "c%d runs in a circle", me->c->index);
-	if (me->c->w->violation[0])
+	struct sim_conductor *c = me->c;
+	struct sim *w = c->w;
+	if (++c->calls == SIM_CALLS_MAX)
+		sim_broken(w, "c%d runs in a circle", c->index);
+	if (w->violation[0])
 		return dead(error);
-	sim_interrupt(me->c->w, me->c, me->in_group);
+	sim_interrupt(w, c, me->in_group); /* may take the conductor away */
 	if (!me->c)
 		return dead(error);
-	return fails(me->c->w) ? some_fault(me->c->w, error) : 0;
+	return fails(w) ? some_fault(w, error) : 0;
 }
 
 /* ---- Groups ---- */

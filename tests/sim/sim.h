@@ -25,6 +25,7 @@
 #define SIM_FOLDERS_MAX 24
 #define SIM_RECORDS_MAX 4 /* of a slot; the rule is stricter */
 #define SIM_PROCESSES_MAX 64
+#define SIM_SLOTS_MAX 8u       /* of one conductor */
 #define SIM_SLOT_FOREIGN 1000u /* slots of dead conductors: this plus the folder's number */
 #define SIM_CALLS_MAX 5000u    /* of the store in one turn of a conductor */
 #define SIM_DEPTH_MAX 256
@@ -133,7 +134,7 @@ struct sim_conductor {
 	bool look_read;
 	struct rec_error look_error;
 	int64_t due_us;
-	int folders[8]; /* of its slots */
+	int folders[SIM_SLOTS_MAX]; /* of its slots */
 	unsigned slot_count;
 	bool may_die;   /* this turn */
 	unsigned calls; /* of the store, in this turn */
