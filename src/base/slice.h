@@ -18,7 +18,7 @@ static inline struct rec_slice rec_slice_of(const char *text)
 }
 static inline bool rec_slice_equal(struct rec_slice a, struct rec_slice b)
 {
-	return a.length == b.length && (a.length == 0 || memcmp(a.data, b.data, a.length) == 0);
+	return a.length == b.length && (a.length == 0 || (a.data && b.data && memcmp(a.data, b.data, a.length) == 0));
 }
 /* Bytewise order (as SQLite's BINARY collation): <0, 0, >0. */
 static inline int rec_slice_compare(struct rec_slice a, struct rec_slice b)

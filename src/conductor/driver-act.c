@@ -273,7 +273,7 @@ static int fact_now(struct rec_driver *d, uint32_t task, struct rec_fact *ret_fa
 /* Decided again inside the group: what is written is what still holds. */
 static int requeue_do(struct rec_driver *d, const struct rec_effect *effect, struct rec_error *error)
 {
-	struct rec_fact fact;
+	struct rec_fact fact = {.status = REC_STATUS_ABSENT};
 	struct rec_machine_event lost = {.kind = REC_ON_REQUEUE_LOST, .task = effect->task};
 	enum rec_status believed = (enum rec_status)effect->seen.believed;
 	int r = fact_now(d, effect->task, &fact, error);

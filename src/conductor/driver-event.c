@@ -54,8 +54,8 @@ static const char *const decision_names[REC_ACTION_COUNT] = {
 
 static struct rec_slice status_slice(unsigned status)
 {
-	return status == REC_STATUS_ABSENT ? (struct rec_slice){0}
-					   : rec_slice_of(rec_status_text((enum rec_status)status));
+	struct rec_slice none = {0};
+	return status == REC_STATUS_ABSENT ? none : rec_slice_of(rec_status_text((enum rec_status)status));
 }
 
 static void decision_fill(struct rec_event *event, struct rec_verdict verdict, const struct rec_seen *seen)

@@ -245,7 +245,7 @@ static int batch_end(struct rec_driver *d, enum rec_batch_status outcome, struct
 	char detail[160];
 	(void)snprintf(detail, sizeof detail, "%llu done, %llu failed, %llu skipped, %llu held, %llu not started",
 		       (unsigned long long)c.done, (unsigned long long)c.failed, (unsigned long long)c.skipped,
-		       (unsigned long long)c.held, (unsigned long long)(c.waiting + c.queued));
+		       (unsigned long long)c.held, (unsigned long long)c.waiting + c.queued);
 	int r = rec_store_begin(d->store, error);
 	if (r)
 		return r;

@@ -175,9 +175,9 @@ int rec_machine_add(struct rec_machine *m, const struct rec_machine_task *task, 
 	return 0;
 }
 
-void rec_machine_describe(struct rec_machine *m, uint32_t index, int32_t priority, int64_t created_us)
+void rec_machine_describe(struct rec_machine *m, uint32_t task, int32_t priority, int64_t created_us)
 {
-	struct task *t = &m->tasks[index];
+	struct task *t = &m->tasks[task];
 	t->priority = priority;
 	t->created_us = created_us;
 	if (t->phase == REC_PHASE_QUEUED)
