@@ -81,6 +81,10 @@ static int judge_file(const char *path, enum rec_store_mode mode, struct rec_err
 	if (file.st_size == 0 && mode != REC_STORE_INIT)
 		return rec_fail(error, REC_E_NOT_A_STORE, "%s: is empty (`reconciler init` makes a store there)",
 				shown);
+	if (file.st_size == 1) /* SQLite would take it for an empty one, and overwrite it */
+		return rec_fail(error, REC_E_NOT_A_STORE,
+				"%s: is not an SQLite database (name a task store, or make one with `reconciler init`)",
+				shown);
 	return 0;
 }
 

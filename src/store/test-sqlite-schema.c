@@ -240,6 +240,8 @@ static void test_refused__what_is_no_database_or_only_a_part_of_one(void **state
 		fputs("this is not a database\n", text);
 	fclose(text);
 	refuse_everywhere(f, REC_E_NOT_A_STORE, "not an SQLite database");
+	assert_int_equal(truncate(f->path, 1), 0);
+	refuse_everywhere(f, REC_E_NOT_A_STORE, "not an SQLite database");
 	fixture_codeframe(f);
 	assert_int_equal(stat(f->path, &file), 0);
 	static const struct {
