@@ -64,3 +64,85 @@ int rec_batch_stop_parse(struct rec_slice text)
 {
 	return text_find(stop_texts, COUNT(stop_texts), text);
 }
+
+/* ---- Links and observations ---- */
+
+static const char *const observed_texts[] = {
+	[REC_OBSERVED_UNKNOWN] = "unknown", [REC_OBSERVED_OPEN] = "open", [REC_OBSERVED_CLOSED] = "closed",
+	[REC_OBSERVED_MERGED] = "merged",   [REC_OBSERVED_GONE] = "gone", [REC_OBSERVED_UNCHANGED] = "unchanged",
+};
+
+const char *rec_observed_text(enum rec_observed o)
+{
+	return (unsigned)o <= REC_OBSERVED_UNCHANGED ? observed_texts[o] : "?";
+}
+
+int rec_observed_parse(struct rec_slice text)
+{
+	return text_find(observed_texts, COUNT(observed_texts), text);
+}
+
+static const char *const kind_texts[] = {
+	[REC_LINK_KIND_UNKNOWN] = "unknown",
+	[REC_LINK_ISSUE] = "issue",
+	[REC_LINK_PULL_REQUEST] = "pull_request",
+};
+
+const char *rec_link_kind_text(enum rec_link_kind k)
+{
+	return (unsigned)k <= REC_LINK_PULL_REQUEST ? kind_texts[k] : "?";
+}
+
+int rec_link_kind_parse(struct rec_slice text)
+{
+	return text_find(kind_texts, COUNT(kind_texts), text);
+}
+
+static bool begins_with(struct rec_slice text, const char *front)
+{
+	size_t length = strlen(front);
+	return text.length >= length && memcmp(text.data, front, length) == 0;
+}
+
+/* Cuts the last part of a path off: "a/b/c" gives "c" and leaves "a/b". */
+static struct rec_slice part_pop(struct rec_slice *path)
+{
+	size_t start = path->length;
+	while (start > 0 && path->data[start - 1] != '/')
+		start--;
+	struct rec_slice part = {path->data + start, path->length - start};
+	path->length = start > 0 ? start - 1 : 0;
+	return part;
+}
+
+static bool is_number(struct rec_slice text)
+{
+	for (size_t i = 0; i < text.length; i++)
+		if (text.data[i] < '0' || text.data[i] > '9')
+			return false;
+	return text.length > 0 && text.length < 20;
+}
+
+enum rec_link_kind rec_link_kind_of_url(struct rec_slice url)
+{
+	size_t scheme = begins_with(url, "https://") ? 8 : begins_with(url, "http://") ? 7 : 0;
+	if (!scheme || url.length > REC_LINK_URL_BYTES_MAX)
+		return REC_LINK_KIND_UNKNOWN;
+	for (size_t i = 0; i < url.length; i++)
+		if ((unsigned char)url.data[i] <= ' ' || (unsigned char)url.data[i] >= 0x7f)
+			return REC_LINK_KIND_UNKNOWN;
+	struct rec_slice path = {url.data + scheme, url.length - scheme};
+	for (size_t i = 0; i < path.length; i++)
+		if (path.data[i] == '?' || path.data[i] == '#')
+			path.length = i;
+	if (path.length && path.data[path.length - 1] == '/')
+		path.length--;
+	struct rec_slice number = part_pop(&path), word = part_pop(&path), name = part_pop(&path);
+	if (!is_number(number) || name.length == 0 || path.length == 0)
+		return REC_LINK_KIND_UNKNOWN;
+	if (rec_slice_equal(word, rec_slice_of("issues")))
+		return REC_LINK_ISSUE;
+	bool pull = rec_slice_equal(word, rec_slice_of("pull")) || rec_slice_equal(word, rec_slice_of("pulls")) ||
+		    rec_slice_equal(word, rec_slice_of("merge_requests"));
+	return pull ? REC_LINK_PULL_REQUEST : REC_LINK_KIND_UNKNOWN;
+}

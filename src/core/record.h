@@ -1,5 +1,5 @@
-/* record.h - the plain data that floors hand each other: tasks, blockers, events. No behaviour but
- * release; strings are slices into an arena or a row buffer named by whoever fills them. */
+/* record.h - the plain data that floors hand each other: tasks, blockers, events, batches, links and what trackers say
+ * of them. No behaviour but names; strings are slices into an arena or a row buffer named by whoever fills them. */
 #ifndef REC_CORE_RECORD_H
 #define REC_CORE_RECORD_H
 
@@ -88,6 +88,62 @@ struct rec_batch_task {
 	bool own;                 /* finished by the batch's own attempt, not from outside */
 	int64_t attempt, failures, again, lost;
 	int64_t not_before_us; /* wall clock, microseconds since 1970; 0: none */
+};
+
+/* ---- Links and observations ---------------------------------------------------------------------- */
+
+#define REC_LINK_URL_BYTES_MAX 2048
+#define REC_VALIDATOR_BYTES_MAX 4096 /* of validators and cursors, too */
+
+/* What a tracker says of an issue or a pull request. UNKNOWN: it could not be seen, which says nothing about it;
+ * UNCHANGED: nothing new since the observation whose validator was sent along. */
+enum rec_observed {
+	REC_OBSERVED_UNKNOWN,
+	REC_OBSERVED_OPEN,
+	REC_OBSERVED_CLOSED,
+	REC_OBSERVED_MERGED,
+	REC_OBSERVED_GONE,
+	REC_OBSERVED_UNCHANGED,
+};
+const char *rec_observed_text(enum rec_observed o); /* "unknown", "open", ... */
+int rec_observed_parse(struct rec_slice text);      /* or -1 */
+
+enum rec_link_kind { REC_LINK_KIND_UNKNOWN, REC_LINK_ISSUE, REC_LINK_PULL_REQUEST };
+const char *rec_link_kind_text(enum rec_link_kind k); /* "unknown", "issue", "pull_request" */
+int rec_link_kind_parse(struct rec_slice text);       /* or -1 */
+/* ISSUE or PULL_REQUEST if `url` is a web address of one (".../issues/5", ".../pull/5", ".../-/merge_requests/5"),
+ * with or without a trailing slash, query or fragment. This is what makes a task's external_url a link. */
+enum rec_link_kind rec_link_kind_of_url(struct rec_slice url);
+
+/* One answer of a tracker about one address. Absent texts: data == NULL. */
+struct rec_observation {
+	struct rec_slice url; /* as asked */
+	enum rec_observed state;
+	enum rec_link_kind kind;
+	struct rec_slice reason; /* why it is closed, in the tracker's words; optional */
+	struct rec_slice time;   /* the tracker's own: when the item last changed (RFC 3339); optional */
+	bool has_comments;
+	int64_t comments;
+	struct rec_slice moved_to;  /* optional: the address it has now */
+	struct rec_slice validator; /* optional: opaque, for the next question */
+	struct rec_slice problem;   /* optional: why it is unknown, for a person */
+};
+
+/* The tie between a task and an address, with the last observation of it that counted. */
+struct rec_link {
+	struct rec_slice task_id, url;
+	bool implicit; /* the task's external_url, not a link that somebody made */
+	/* Below: what is remembered; written together by rec_store_link_observed. */
+	enum rec_observed state; /* OPEN, CLOSED, MERGED; UNKNOWN: never observed */
+	enum rec_link_kind kind;
+	struct rec_slice reason, time; /* of that observation; optional */
+	bool has_comments;
+	int64_t comments;
+	struct rec_slice moved_to;     /* optional: where to ask now */
+	struct rec_slice validator;    /* optional */
+	struct rec_slice observed_at;  /* our time of the last observation; optional */
+	bool gone;                     /* it is no more (told once) */
+	struct rec_slice made_done_at; /* optional: the task's updated_at when this tracker made it DONE */
 };
 
 #endif

@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+#define CURSOR_KEY_BYTES_MAX 1024u
 #define SHORT_TEXT_BYTES_MAX 4096u /* times, owners, names of events */
 
 int rec_argument_id(const char *what, struct rec_slice id, struct rec_error *error)
@@ -292,5 +293,50 @@ int rec_argument_batch_task(const struct rec_batch_task *task, struct rec_error 
 	int r = rec_argument_id("task id", task->task_id, error);
 	if (r == 0 && task->believed != REC_STATUS_ABSENT)
 		r = rec_argument_status("believed", task->believed, error);
+	return r ? r : TEXTS_CHECK(rules, error);
+}
+
+/* ---- Links ---- */
+
+int rec_argument_url(const char *what, struct rec_slice url, struct rec_error *error)
+{
+	if (!url.data || url.length == 0)
+		return rec_fail(error, REC_E_INVALID, "%s: the address is missing", what);
+	for (size_t i = 0; i < url.length; i++)
+		if ((unsigned char)url.data[i] <= ' ' || url.data[i] == 0x7f)
+			return rec_fail(error, REC_E_INVALID,
+					"%s: the address holds a blank or a control character at byte %zu (write it "
+					"as %%20 and the like)",
+					what, i);
+	return rec_argument_text(what, url, REC_LINK_URL_BYTES_MAX, error);
+}
+
+int rec_argument_link(const struct rec_link *link, struct rec_error *error)
+{
+	const struct text_rule rules[] = {
+		{"reason", link->reason, SHORT_TEXT_BYTES_MAX, false},
+		{"time", link->time, SHORT_TEXT_BYTES_MAX, false},
+		{"validator", link->validator, REC_VALIDATOR_BYTES_MAX, false},
+		{"observed_at", link->observed_at, SHORT_TEXT_BYTES_MAX, false},
+		{"made_done_at", link->made_done_at, SHORT_TEXT_BYTES_MAX, false},
+	};
+	int r = rec_argument_id("task id", link->task_id, error);
+	if (r == 0)
+		r = rec_argument_url("link", link->url, error);
+	if (r == 0 && link->moved_to.data)
+		r = rec_argument_url("moved_to", link->moved_to, error);
+	if (r == 0 && ((unsigned)link->state > REC_OBSERVED_MERGED || (unsigned)link->kind > REC_LINK_PULL_REQUEST))
+		r = rec_fail(error, REC_E_INVALID, "link: %d, %d is no state that can be remembered", (int)link->state,
+			     (int)link->kind);
+	return r ? r : TEXTS_CHECK(rules, error);
+}
+
+int rec_argument_cursor(struct rec_slice tracker, struct rec_slice key, struct rec_slice value, struct rec_error *error)
+{
+	const struct text_rule rules[] = {
+		{"cursor key", key, CURSOR_KEY_BYTES_MAX, true},
+		{"cursor", value, REC_VALIDATOR_BYTES_MAX, false},
+	};
+	int r = rec_argument_id("tracker", tracker, error);
 	return r ? r : TEXTS_CHECK(rules, error);
 }

@@ -88,6 +88,24 @@ struct rec_store_ops {
 	int (*batch_belief)(struct rec_store *s, struct rec_slice batch_id, rec_belief_fn *fn, void *context,
 			    struct rec_error *error); /* may: REC_NOT_FOUND; only for batches that are not ours */
 
+	/* links: may, all or none. links_ready: 0, or REC_E_UNINITIALISED where what they are kept in is missing; asked
+	 * before each write of the four below */
+	int (*links_ready)(struct rec_store *s, struct rec_error *error);
+	/* REC_EXISTS: it is explicit already. The task is there. */
+	int (*link_put)(struct rec_store *s, struct rec_slice task_id, struct rec_slice url, struct rec_error *error);
+	int (*link_remove)(struct rec_store *s, struct rec_slice task_id, struct rec_slice url,
+			   struct rec_error *error); /* url absent: all explicit ones; REC_NOT_FOUND */
+	/* Every explicit link of a task that exists, and every external_url that is not also one of these; the
+	 * wrapper leaves out what is no issue's address. Rows of what is neither any more are passed over. */
+	int (*links)(struct rec_store *s, struct rec_slice task_id, rec_link_fn *fn, void *context,
+		     struct rec_error *error);
+	/* REC_NOT_FOUND: neither an explicit link nor the task's external_url */
+	int (*link_observed)(struct rec_store *s, const struct rec_link *link, struct rec_error *error);
+	int (*tracker_cursor_put)(struct rec_store *s, struct rec_slice tracker, struct rec_slice key,
+				  struct rec_slice value, struct rec_error *error);
+	int (*tracker_cursors)(struct rec_store *s, struct rec_slice tracker, rec_tracker_cursor_fn *fn, void *context,
+			       struct rec_error *error);
+
 	int (*changes)(struct rec_store *s, struct rec_cursor *cursor, rec_id_fn *fn, void *context,
 		       struct rec_error *error);
 	int (*wake_fd)(struct rec_store *s, int *ret_fd, struct rec_error *error);  /* may: -1 */

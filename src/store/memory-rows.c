@@ -16,6 +16,8 @@ struct layout {
 #define CLAIM(field) offsetof(struct rec_claim, field)
 #define BATCH(field) offsetof(struct rec_batch, field)
 #define BATCH_TASK(field) offsetof(struct rec_batch_task, field)
+#define LINK(field) offsetof(struct rec_link, field)
+#define CURSOR(field) offsetof(struct rec_tracker_cursor, field)
 
 LAYOUT(task, struct rec_task, TASK(id), TASK(title), TASK(description), TASK(status_text), TASK(depends_on_raw),
        TASK(parent_id), TASK(external_url), TASK(created_at), TASK(updated_at), TASK(prd_id), TASK(uncertainty_level),
@@ -28,6 +30,9 @@ LAYOUT(event, struct rec_event, EVENT(time), EVENT(event), EVENT(batch_id), EVEN
 LAYOUT(claim, struct rec_claim, CLAIM(task_id), CLAIM(batch_id), CLAIM(owner), CLAIM(claimed_at));
 LAYOUT(batch, struct rec_batch, BATCH(batch_id), BATCH(owner), BATCH(options), BATCH(started_at), BATCH(ended_at));
 LAYOUT(batch_task, struct rec_batch_task, BATCH_TASK(task_id), BATCH_TASK(phase), BATCH_TASK(reason));
+LAYOUT(link, struct rec_link, LINK(task_id), LINK(url), LINK(reason), LINK(time), LINK(moved_to), LINK(validator),
+       LINK(observed_at), LINK(made_done_at));
+LAYOUT(cursor, struct rec_tracker_cursor, CURSOR(key), CURSOR(value));
 
 static size_t slices_bytes(const struct rec_slice *slices, size_t count)
 {
@@ -182,6 +187,24 @@ struct rec_memory_batch_task *rec_memory_batch_task_new(const struct rec_allocat
 	struct rec_memory_batch_task *row = rec_memory_row_new(a, sizeof *row + texts_bytes(&batch_task_layout, task));
 	if (row)
 		record_place(&batch_task_layout, &row->task, task, sizeof *task, (char *)(row + 1));
+	return row;
+}
+
+struct rec_memory_link *rec_memory_link_new(const struct rec_allocator *a, const struct rec_link *link)
+{
+	struct rec_memory_link *row = rec_memory_row_new(a, sizeof *row + texts_bytes(&link_layout, link));
+	if (row)
+		record_place(&link_layout, &row->link, link, sizeof *link, (char *)(row + 1));
+	return row;
+}
+
+struct rec_memory_tracker_cursor *rec_memory_tracker_cursor_new(const struct rec_allocator *a,
+								const struct rec_tracker_cursor *cursor)
+{
+	struct rec_memory_tracker_cursor *row =
+		rec_memory_row_new(a, sizeof *row + texts_bytes(&cursor_layout, cursor));
+	if (row)
+		record_place(&cursor_layout, &row->cursor, cursor, sizeof *cursor, (char *)(row + 1));
 	return row;
 }
 

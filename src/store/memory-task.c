@@ -277,6 +277,7 @@ int rec_memory_remove(struct rec_store *s, struct rec_slice id, struct rec_error
 	struct rec_slice under = rec_memory_key_join(&key, id, (struct rec_slice){0}, (struct rec_slice){0});
 	blockers_erase(m, under);
 	erase_under(m, REC_MEMORY_ATTEMPTS, under);
+	erase_under(m, REC_MEMORY_LINKS, under);
 	rec_memory_erase(m, REC_MEMORY_HISTORIES, id);
 	url_erase(m, task->external_url);
 	rec_memory_erase(m, REC_MEMORY_TASKS, id);

@@ -130,6 +130,13 @@ static const struct rec_store_ops memory_ops = {
 	.batches = rec_memory_batches,
 	.batch_task_put = rec_memory_batch_task_put,
 	.batch_tasks = rec_memory_batch_tasks,
+	.links_ready = rec_memory_links_ready,
+	.link_put = rec_memory_link_put,
+	.link_remove = rec_memory_link_remove,
+	.links = rec_memory_links,
+	.link_observed = rec_memory_link_observed,
+	.tracker_cursor_put = rec_memory_tracker_cursor_put,
+	.tracker_cursors = rec_memory_tracker_cursors,
 	.changes = rec_memory_changes,
 	.gc = rec_memory_gc,
 };

@@ -20,6 +20,8 @@ enum rec_memory_table {
 	REC_MEMORY_CHANGES,          /* seq -> change */
 	REC_MEMORY_BATCHES,          /* batch id -> batch */
 	REC_MEMORY_BATCH_TASKS,      /* batch id, task id -> batch task */
+	REC_MEMORY_LINKS,            /* task id, url -> link */
+	REC_MEMORY_CURSORS,          /* tracker, key -> cursor */
 	REC_MEMORY_TABLE_COUNT,
 };
 
@@ -73,6 +75,16 @@ struct rec_memory_batch_task {
 	struct rec_memory_row row;
 	struct rec_batch_task task;
 };
+struct rec_memory_link {
+	struct rec_memory_row row;
+	struct rec_link link; /* implicit: only remembered, listed if it is the task's external_url */
+};
+struct rec_memory_tracker_cursor {
+	struct rec_memory_row row;
+	struct rec_tracker_cursor {
+		struct rec_slice key, value;
+	} cursor;
+};
 struct rec_memory_children {
 	struct rec_memory_row row;
 	uint64_t counts[REC_STATUS_COUNT];
@@ -110,6 +122,9 @@ struct rec_memory_claim *rec_memory_claim_new(const struct rec_allocator *a, con
 struct rec_memory_batch *rec_memory_batch_new(const struct rec_allocator *a, const struct rec_batch *batch);
 struct rec_memory_batch_task *rec_memory_batch_task_new(const struct rec_allocator *a,
 							const struct rec_batch_task *task);
+struct rec_memory_link *rec_memory_link_new(const struct rec_allocator *a, const struct rec_link *link);
+struct rec_memory_tracker_cursor *rec_memory_tracker_cursor_new(const struct rec_allocator *a,
+								const struct rec_tracker_cursor *cursor);
 struct rec_memory_id *rec_memory_id_new(const struct rec_allocator *a, struct rec_slice id);
 struct rec_memory_change *rec_memory_change_new(const struct rec_allocator *a, struct rec_slice id, int64_t time_us);
 struct rec_memory_attempt *rec_memory_attempt_new(const struct rec_allocator *a, struct rec_slice task_id,
@@ -195,6 +210,17 @@ int rec_memory_batch_task_put(struct rec_store *s, struct rec_slice batch_id, co
 			      struct rec_error *error);
 int rec_memory_batch_tasks(struct rec_store *s, struct rec_slice batch_id, rec_batch_task_fn *fn, void *context,
 			   struct rec_error *error);
+int rec_memory_links_ready(struct rec_store *s, struct rec_error *error);
+int rec_memory_link_put(struct rec_store *s, struct rec_slice task_id, struct rec_slice url, struct rec_error *error);
+int rec_memory_link_remove(struct rec_store *s, struct rec_slice task_id, struct rec_slice url,
+			   struct rec_error *error);
+int rec_memory_links(struct rec_store *s, struct rec_slice task_id, rec_link_fn *fn, void *context,
+		     struct rec_error *error);
+int rec_memory_link_observed(struct rec_store *s, const struct rec_link *link, struct rec_error *error);
+int rec_memory_tracker_cursor_put(struct rec_store *s, struct rec_slice tracker, struct rec_slice key,
+				  struct rec_slice value, struct rec_error *error);
+int rec_memory_tracker_cursors(struct rec_store *s, struct rec_slice tracker, rec_tracker_cursor_fn *fn, void *context,
+			       struct rec_error *error);
 int rec_memory_changes(struct rec_store *s, struct rec_cursor *cursor, rec_id_fn *fn, void *context,
 		       struct rec_error *error);
 int rec_memory_gc(struct rec_store *s, struct rec_gc *gc, struct rec_error *error);

@@ -240,3 +240,42 @@ void rec_store_wake_drain(struct rec_store *s)
 	if (s->ops->wake_drain)
 		s->ops->wake_drain(s);
 }
+
+/* ---- Links ---- */
+
+struct link_filter {
+	rec_link_fn *fn;
+	void *context;
+};
+
+/* Not every external_url is the address of something that a tracker knows. */
+static int link_filter(void *context, const struct rec_link *link)
+{
+	const struct link_filter *f = context;
+	if (link->implicit && rec_link_kind_of_url(link->url) == REC_LINK_KIND_UNKNOWN)
+		return 0;
+	return f->fn(f->context, link);
+}
+
+int rec_store_links(struct rec_store *s, struct rec_slice task_id, rec_link_fn *fn, void *context,
+		    struct rec_error *error)
+{
+	struct link_filter filter = {fn, context};
+	int r = stream_enter(s, error);
+	if (r < 0)
+		return r;
+	if (s->ops->links && (!task_id.data || !rec_id_problem(task_id)))
+		r = s->ops->links(s, task_id, link_filter, &filter, error);
+	return stream_leave(s, "links", r, error);
+}
+
+int rec_store_tracker_cursors(struct rec_store *s, struct rec_slice tracker, rec_tracker_cursor_fn *fn, void *context,
+			      struct rec_error *error)
+{
+	int r = stream_enter(s, error);
+	if (r < 0)
+		return r;
+	if (s->ops->tracker_cursors && !ID_MISSING(tracker))
+		r = s->ops->tracker_cursors(s, tracker, fn, context, error);
+	return stream_leave(s, "tracker cursors", r, error);
+}

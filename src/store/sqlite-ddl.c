@@ -163,7 +163,15 @@ const char rec_sqlite_ddl_ours[] =
 	"CREATE TABLE IF NOT EXISTS rec_batch_tasks(batch_id TEXT NOT NULL, task_id TEXT NOT NULL,"
 	"  position INTEGER NOT NULL, phase TEXT NOT NULL, believed TEXT, reason TEXT, own INTEGER NOT NULL,"
 	"  attempt INTEGER NOT NULL, failures INTEGER NOT NULL, again INTEGER NOT NULL, lost INTEGER NOT NULL,"
-	"  not_before_us INTEGER NOT NULL, PRIMARY KEY(batch_id, task_id)) WITHOUT ROWID;";
+	"  not_before_us INTEGER NOT NULL, PRIMARY KEY(batch_id, task_id)) WITHOUT ROWID;"
+	/* ties to trackers, and what is known of them; explicit = 0: only of a task's external_url */
+	"CREATE TABLE IF NOT EXISTS rec_links(task_id TEXT NOT NULL, url TEXT NOT NULL, explicit INTEGER NOT NULL,"
+	"  state TEXT, kind TEXT, reason TEXT, time TEXT, comments INTEGER, moved_to TEXT, validator TEXT,"
+	"  observed_at TEXT, gone INTEGER NOT NULL DEFAULT 0, made_done_at TEXT,"
+	"  PRIMARY KEY(task_id, url)) WITHOUT ROWID;"
+	/* what the helper of a tracker wants to be given back */
+	"CREATE TABLE IF NOT EXISTS rec_cursors(tracker TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,"
+	"  PRIMARY KEY(tracker, key)) WITHOUT ROWID;";
 
 /* ---- Triggers ---- */
 

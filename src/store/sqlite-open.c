@@ -232,6 +232,9 @@ static bool complete(const struct rec_sqlite *s)
 		if (!(rec_sqlite_indexes[i].task_columns & ~s->schema.task_columns) &&
 		    !(rec_sqlite_indexes[i].blocker_columns & ~s->schema.blocker_columns))
 			indexes |= 1u << i;
+	for (int i = REC_SQLITE_TABLE_LATER_FIRST; i < REC_SQLITE_TABLE_COUNT; i++)
+		if (!rec_sqlite_has_table(s, i))
+			return false;
 	return s->base.info.attached && s->schema.feed && (s->schema.indexes & indexes) == indexes;
 }
 
@@ -327,6 +330,13 @@ const struct rec_store_ops rec_sqlite_ops = {
 	.batch_task_put = rec_sqlite_batch_task_put,
 	.batch_tasks = rec_sqlite_batch_tasks,
 	.batch_belief = rec_sqlite_batch_belief,
+	.links_ready = rec_sqlite_links_ready,
+	.link_put = rec_sqlite_link_put,
+	.link_remove = rec_sqlite_link_remove,
+	.links = rec_sqlite_links,
+	.link_observed = rec_sqlite_link_observed,
+	.tracker_cursor_put = rec_sqlite_tracker_cursor_put,
+	.tracker_cursors = rec_sqlite_tracker_cursors,
 	.changes = rec_sqlite_changes,
 	.wake_fd = rec_sqlite_wake_fd,
 	.wake_drain = rec_sqlite_wake_drain,

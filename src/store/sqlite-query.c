@@ -20,6 +20,17 @@
 	"attempt,blockers_total,blockers_open,blockers_new,exit_code,exit_signal,survivors"
 #define BATCH_COLUMNS "batch_id,options,started_at,status,stop_requested,owner,ended_at,skipped,killed,requeued,errors"
 #define BATCH_TASK_COLUMNS "task_id,position,phase,believed,reason,own,attempt,failures,again,lost,not_before_us"
+#define LINK_COLUMNS "state,kind,reason,time,comments,moved_to,validator,observed_at,gone,made_done_at"
+#define NO_LINK_COLUMNS "NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL"
+/* What somebody linked, of tasks that there are; and the addresses of tasks, with what is known of them. */
+#define LINKS_EXPLICIT(of)                                                                                             \
+	"SELECT task_id,url,0," LINK_COLUMNS " FROM rec_links l WHERE explicit AND "                                   \
+	"EXISTS(SELECT 1 FROM tasks t WHERE t.id=l.task_id)" of
+#define LINKS_IMPLICIT(of)                                                                                             \
+	"SELECT t.id,t.external_url,1," LINK_COLUMNS " FROM tasks t LEFT JOIN rec_links l ON l.task_id=t.id AND "      \
+	"l.url=t.external_url WHERE t.external_url IS NOT NULL AND l.explicit IS NOT 1" of
+#define LINKS_NEVER_SEEN(of)                                                                                           \
+	"SELECT t.id,t.external_url,1," NO_LINK_COLUMNS " FROM tasks t WHERE t.external_url IS NOT NULL" of
 #define CLAIM_COLUMNS "claim_id,task_id,attempt,batch_id,owner,claimed_at,run_id,child_owns_run"
 
 static const char *const texts[REC_SQLITE_QUERY_COUNT] = {
@@ -111,6 +122,28 @@ static const char *const texts[REC_SQLITE_QUERY_COUNT] = {
 	[REC_SQLITE_BATCH_TASK_LIST] =
 		"SELECT " BATCH_TASK_COLUMNS " FROM rec_batch_tasks WHERE batch_id=?1 ORDER BY position,task_id",
 	[REC_SQLITE_BATCH_RUN_GET] = "SELECT task_ids,results FROM batch_runs WHERE id=?1",
+
+	[REC_SQLITE_LINK_GET] = "SELECT explicit FROM rec_links WHERE task_id=?1 AND url=?2",
+	[REC_SQLITE_LINK_PUT] = "INSERT INTO rec_links(task_id,url,explicit) VALUES(?1,?2,1) "
+				"ON CONFLICT(task_id,url) DO UPDATE SET explicit=1",
+	[REC_SQLITE_LINK_REMOVE] = "DELETE FROM rec_links WHERE task_id=?1 AND url=?2 AND explicit",
+	[REC_SQLITE_LINK_REMOVE_ALL] = "DELETE FROM rec_links WHERE task_id=?1 AND explicit",
+	[REC_SQLITE_LINK_OBSERVED] =
+		"INSERT INTO rec_links(task_id,url,explicit," LINK_COLUMNS
+		") VALUES(?1,?2,0,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12) ON CONFLICT(task_id,url) DO UPDATE SET state=?3,"
+		"kind=?4,reason=?5,time=?6,comments=?7,moved_to=?8,validator=?9,observed_at=?10,gone=?11,made_done_at=?"
+		"12",
+	[REC_SQLITE_LINK_EXTERNAL] = "SELECT 1 FROM tasks WHERE id=?1 AND external_url=?2",
+	[REC_SQLITE_LINK_LIST] = LINKS_EXPLICIT("") " UNION ALL " LINKS_IMPLICIT("") " ORDER BY 1,2",
+	[REC_SQLITE_LINK_LIST_OF_TASK] =
+		LINKS_EXPLICIT(" AND task_id=?1") " UNION ALL " LINKS_IMPLICIT(" AND t.id=?1") " ORDER BY 1,2",
+	[REC_SQLITE_LINK_LIST_EXPLICIT] = LINKS_EXPLICIT("") " ORDER BY 1,2",
+	[REC_SQLITE_LINK_LIST_EXPLICIT_OF_TASK] = LINKS_EXPLICIT(" AND task_id=?1") " ORDER BY 1,2",
+	[REC_SQLITE_LINK_LIST_IMPLICIT] = LINKS_NEVER_SEEN("") " ORDER BY 1,2",
+	[REC_SQLITE_LINK_LIST_IMPLICIT_OF_TASK] = LINKS_NEVER_SEEN(" AND t.id=?1"),
+	[REC_SQLITE_CURSOR_PUT] = "INSERT OR REPLACE INTO rec_cursors(tracker,key,value) VALUES(?1,?2,?3)",
+	[REC_SQLITE_CURSOR_FORGET] = "DELETE FROM rec_cursors WHERE tracker=?1 AND key=?2",
+	[REC_SQLITE_CURSOR_LIST] = "SELECT key,value FROM rec_cursors WHERE tracker=?1 ORDER BY key",
 
 	[REC_SQLITE_CHANGE_INSERT] = "INSERT INTO rec_changes(task_id) VALUES(?1)",
 	[REC_SQLITE_CHANGE_LAST] = "SELECT max(seq) FROM rec_changes",

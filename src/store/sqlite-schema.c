@@ -250,9 +250,10 @@ static int judge(struct rec_sqlite *s, const struct rec_sqlite_schema *schema, s
 	return judge_comparison(s, schema, error);
 }
 
-static bool attached(const struct rec_sqlite_schema *schema)
+/* Are our tables there, up to `end`? */
+static bool has_ours(const struct rec_sqlite_schema *schema, int end)
 {
-	for (int i = REC_SQLITE_TABLE_OURS_FIRST; i < REC_SQLITE_TABLE_COUNT; i++)
+	for (int i = REC_SQLITE_TABLE_OURS_FIRST; i < end; i++)
 		if (!(schema->tables & REC_SQLITE_BIT(i)))
 			return false;
 	return true;
@@ -289,7 +290,7 @@ int rec_sqlite_schema_look(struct rec_sqlite *s, struct rec_error *error)
 		return r;
 	schema.known = true;
 	s->schema = schema;
-	s->base.info.attached = attached(&schema);
+	s->base.info.attached = has_ours(&schema, REC_SQLITE_TABLE_LATER_FIRST);
 	rec_sqlite_queries_finalize(s, false);
 	return 0;
 }
@@ -392,7 +393,7 @@ static int make_missing(struct rec_sqlite *s, struct rec_error *error)
 	}
 	if (r == 0)
 		r = judge(s, &schema, error);
-	if (r == 0 && !attached(&schema))
+	if (r == 0 && !has_ours(&schema, REC_SQLITE_TABLE_COUNT))
 		r = rec_sqlite_execute(s, rec_sqlite_ddl_ours, error);
 	if (r == 0 && !(schema.tables >> REC_SQLITE_TABLE_rec_meta & 1))
 		r = make_meta(s, error);
@@ -454,8 +455,9 @@ static int problems_body(struct rec_sqlite *s, void *context, struct rec_error *
 		char sentence[128];
 		if (rec_sqlite_has_table(s, i))
 			continue;
-		snprintf(sentence, sizeof sentence, "the table %s is missing: nothing can be written",
-			 rec_sqlite_table_name(i));
+		snprintf(sentence, sizeof sentence, "the table %s is missing: %s", rec_sqlite_table_name(i),
+			 i < REC_SQLITE_TABLE_LATER_FIRST ? "nothing can be written"
+							  : "nothing can be remembered of links to trackers");
 		p->told = true;
 		int r = p->fn(p->context, "missing-table", sentence);
 		if (r)

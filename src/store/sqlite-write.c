@@ -391,7 +391,7 @@ static const struct {
 	OF_RUNS(diagnostic_reports), OF_TASK(diagnostic_reports),
 	OF_TASK(run_engine_log),     OF_TASK(runs),
 	OF_TASK(blockers),           OF_TASK(rec_attempts),
-	OF_TASK(rec_released),
+	OF_TASK(rec_released),       OF_TASK(rec_links),
 #undef OF_RUNS
 #undef OF_TASK
 };

@@ -82,7 +82,9 @@ enum rec_sqlite_blocker_column {
 	X(rec_attempts)                                                                                                \
 	X(rec_released)                                                                                                \
 	X(rec_batches)                                                                                                 \
-	X(rec_batch_tasks)
+	X(rec_batch_tasks)                                                                                             \
+	X(rec_links)                                                                                                   \
+	X(rec_cursors)
 
 enum rec_sqlite_table {
 #define REC_SQLITE_TABLE_ENUM(name) REC_SQLITE_TABLE_##name,
@@ -91,6 +93,8 @@ enum rec_sqlite_table {
 		REC_SQLITE_TABLE_COUNT
 };
 #define REC_SQLITE_TABLE_OURS_FIRST REC_SQLITE_TABLE_rec_meta
+/* From here on: made by later versions; a store without them can be written, but not what needs them. */
+#define REC_SQLITE_TABLE_LATER_FIRST REC_SQLITE_TABLE_rec_links
 
 /* What the database holds, as of one PRAGMA schema_version. */
 struct rec_sqlite_schema {
@@ -191,6 +195,22 @@ enum rec_sqlite_query {
 	REC_SQLITE_BATCH_TASK_PUT,
 	REC_SQLITE_BATCH_TASK_LIST,
 	REC_SQLITE_BATCH_RUN_GET,
+	/* links */
+	REC_SQLITE_LINK_GET,
+	REC_SQLITE_LINK_PUT,
+	REC_SQLITE_LINK_REMOVE,
+	REC_SQLITE_LINK_REMOVE_ALL,
+	REC_SQLITE_LINK_OBSERVED,
+	REC_SQLITE_LINK_EXTERNAL,
+	REC_SQLITE_LINK_LIST,
+	REC_SQLITE_LINK_LIST_OF_TASK,
+	REC_SQLITE_LINK_LIST_EXPLICIT,
+	REC_SQLITE_LINK_LIST_EXPLICIT_OF_TASK,
+	REC_SQLITE_LINK_LIST_IMPLICIT,
+	REC_SQLITE_LINK_LIST_IMPLICIT_OF_TASK,
+	REC_SQLITE_CURSOR_PUT,
+	REC_SQLITE_CURSOR_FORGET,
+	REC_SQLITE_CURSOR_LIST,
 	/* change feed and care */
 	REC_SQLITE_CHANGE_INSERT,
 	REC_SQLITE_CHANGE_LAST,
@@ -492,6 +512,18 @@ int rec_sqlite_batch_tasks(struct rec_store *s, struct rec_slice batch_id, rec_b
 			   struct rec_error *error);
 int rec_sqlite_batch_belief(struct rec_store *s, struct rec_slice batch_id, rec_belief_fn *fn, void *context,
 			    struct rec_error *error);
+
+int rec_sqlite_links_ready(struct rec_store *s, struct rec_error *error);
+int rec_sqlite_link_put(struct rec_store *s, struct rec_slice task_id, struct rec_slice url, struct rec_error *error);
+int rec_sqlite_link_remove(struct rec_store *s, struct rec_slice task_id, struct rec_slice url,
+			   struct rec_error *error);
+int rec_sqlite_links(struct rec_store *s, struct rec_slice task_id, rec_link_fn *fn, void *context,
+		     struct rec_error *error);
+int rec_sqlite_link_observed(struct rec_store *s, const struct rec_link *link, struct rec_error *error);
+int rec_sqlite_tracker_cursor_put(struct rec_store *s, struct rec_slice tracker, struct rec_slice key,
+				  struct rec_slice value, struct rec_error *error);
+int rec_sqlite_tracker_cursors(struct rec_store *s, struct rec_slice tracker, rec_tracker_cursor_fn *fn, void *context,
+			       struct rec_error *error);
 
 int rec_sqlite_changes(struct rec_store *s, struct rec_cursor *cursor, rec_id_fn *fn, void *context,
 		       struct rec_error *error);

@@ -306,6 +306,36 @@ typedef int rec_belief_fn(void *context, struct rec_slice id, enum rec_status be
 int rec_store_batch_belief(struct rec_store *s, struct rec_slice batch_id, rec_belief_fn *fn, void *context,
 			   struct rec_error *error);
 
+/* ---- Links and trackers ------------------------------------------------------------------------- */
+/* What writes: REC_E_UNSUPPORTED where the backend keeps no links; REC_E_UNINITIALISED on a store of ours that is older
+ * than links (`init` adds what is missing). What reads tells of none there. Nothing here enters the change feed. */
+
+/* Ties a task to an address (1 to REC_LINK_URL_BYTES_MAX bytes, no blanks, no control characters). An address that was
+ * linked implicitly keeps what is known of it. REC_NOT_FOUND: no such task; REC_EXISTS: tied already. */
+int rec_store_link_put(struct rec_store *s, struct rec_slice task_id, struct rec_slice url, struct rec_error *error);
+/* Takes an explicit link away, with all that was known of it; url.data == NULL: all of the task's. An external_url
+ * stays, and with it the implicit link. REC_NOT_FOUND: there is none. */
+int rec_store_link_remove(struct rec_store *s, struct rec_slice task_id, struct rec_slice url, struct rec_error *error);
+/* The links of one task (or of all: task_id.data == NULL), by task id, then address: those made by link_put, and each
+ * task's external_url that is the address of an issue or a pull request (rec_link_kind_of_url). An address that is
+ * both comes once, as explicit. Streams. fn as for rec_store_list. A store that is older than links has implicit ones,
+ * never observed. */
+typedef int rec_link_fn(void *context, const struct rec_link *link);
+int rec_store_links(struct rec_store *s, struct rec_slice task_id, rec_link_fn *fn, void *context,
+		    struct rec_error *error);
+/* Remembers what `link` says below `implicit` about the link (task_id, url). REC_NOT_FOUND, and nothing is kept, if
+ * that is no link of the task now: neither explicit nor its external_url. */
+int rec_store_link_observed(struct rec_store *s, const struct rec_link *link, struct rec_error *error);
+
+/* What a tracker's helper wants to be given back next time: opaque texts under keys of its own. `value` absent: forget
+ * it. Keys are at most 1,024 bytes, values REC_VALIDATOR_BYTES_MAX; the tracker's name is an id. */
+int rec_store_tracker_cursor_put(struct rec_store *s, struct rec_slice tracker, struct rec_slice key,
+				 struct rec_slice value, struct rec_error *error);
+/* In the order of the keys. */
+typedef int rec_tracker_cursor_fn(void *context, struct rec_slice key, struct rec_slice value);
+int rec_store_tracker_cursors(struct rec_store *s, struct rec_slice tracker, rec_tracker_cursor_fn *fn, void *context,
+			      struct rec_error *error);
+
 /* ---- Change feed -------------------------------------------------------------------------------- */
 
 /* Where a consumer stands. Zero-initialise for "never looked": the first call then gives REC_RESCAN. */

@@ -135,6 +135,65 @@ static void test_init__brings_back_what_is_missing_of_ours(void **state)
 	assert_int_equal(sqlite_of(f)->schema.indexes, 3);
 }
 
+static int link_count(void *context, const struct rec_link *link)
+{
+	*(int *)context += link->implicit && link->state == REC_OBSERVED_UNKNOWN;
+	return 0;
+}
+
+static int cursor_count(void *context, struct rec_slice key, struct rec_slice value)
+{
+	(void)key;
+	(void)value;
+	*(int *)context += 1;
+	return 0;
+}
+
+static void test_init__adds_links_to_a_store_of_an_older_version(void **state)
+{
+	struct fixture *f = *state;
+	struct rec_slice url = S("https://github.com/acme/app/issues/7");
+	struct rec_task task = {.id = S("t"), .title = S("t"), .status = REC_READY, .external_url = url};
+	int links = 0, cursors = 0;
+	fixture_open(f, REC_STORE_INIT);
+	must(f, rec_store_create(f->store, &task, &f->error));
+	fixture_close(f);
+	foreign_do(f->path, "DROP TABLE rec_links; DROP TABLE rec_cursors");
+	/* all but links goes on */
+	fixture_open(f, REC_STORE_WRITE);
+	assert_true(f->store->info.attached);
+	must(f, rec_store_set_status(f->store, S("t"), REC_READY, REC_FAILED, NULL, NULL, NULL, &f->error));
+	must(f, rec_store_links(f->store, (struct rec_slice){0}, link_count, &links, &f->error));
+	assert_int_equal(links, 1);
+	must(f, rec_store_tracker_cursors(f->store, S("github"), cursor_count, &cursors, &f->error));
+	refused(f, REC_E_UNINITIALISED, rec_store_link_put(f->store, S("t"), url, &f->error), f->path, "init");
+	struct rec_link link = {.task_id = S("t"), .url = url, .state = REC_OBSERVED_OPEN};
+	refused(f, REC_E_UNINITIALISED, rec_store_link_observed(f->store, &link, &f->error), f->path, "init");
+	refused(f, REC_E_UNINITIALISED, rec_store_tracker_cursor_put(f->store, S("github"), S("k"), S("v"), &f->error),
+		f->path, "init");
+	must(f, rec_store_delete(f->store, S("t"), &f->error));
+	fixture_close(f);
+	fixture_open(f, REC_STORE_INIT);
+	must(f, rec_store_create(f->store, &task, &f->error));
+	must(f, rec_store_link_observed(f->store, &link, &f->error));
+	must(f, rec_store_tracker_cursor_put(f->store, S("github"), S("k"), S("v"), &f->error));
+	must(f, rec_store_tracker_cursors(f->store, S("github"), cursor_count, &cursors, &f->error));
+	assert_int_equal(cursors, 1);
+}
+
+static void test_links__rows_that_no_version_writes_are_never_observed(void **state)
+{
+	struct fixture *f = *state;
+	int links = 0;
+	fixture_open(f, REC_STORE_INIT);
+	struct rec_task task = {.id = S("t"), .title = S("t"), .external_url = S("https://g.org/a/b/issues/1")};
+	must(f, rec_store_create(f->store, &task, &f->error));
+	foreign_do(f->path, "INSERT INTO rec_links(task_id,url,explicit,state,kind,comments) VALUES"
+			    "('t','https://g.org/a/b/issues/1',0,'shut','thing','many')");
+	must(f, rec_store_links(f->store, S("t"), link_count, &links, &f->error));
+	assert_int_equal(links, 1);
+}
+
 /* ---- What is refused ---- */
 
 static void refuse_everywhere(struct fixture *f, int code, const char *word)
@@ -440,6 +499,8 @@ int main(void)
 		sqlite_test(test_init__again_writes_nothing),
 		sqlite_test(test_init__of_an_empty_file_or_database_makes_a_store),
 		sqlite_test(test_init__brings_back_what_is_missing_of_ours),
+		sqlite_test(test_init__adds_links_to_a_store_of_an_older_version),
+		sqlite_test(test_links__rows_that_no_version_writes_are_never_observed),
 		sqlite_test(test_refused__a_newer_version_and_junk_in_its_place),
 		sqlite_test(test_refused__with_a_log_beside_it_nothing_is_checkpointed),
 		sqlite_test(test_refused__other_programs_databases),

@@ -36,6 +36,10 @@ int rec_argument_claim(const struct rec_claim *claim, struct rec_error *error);
 int rec_argument_finish(const struct rec_finish *finish, struct rec_error *error);
 int rec_argument_batch(const struct rec_batch *batch, struct rec_error *error);
 int rec_argument_batch_task(const struct rec_batch_task *task, struct rec_error *error);
+int rec_argument_url(const char *what, struct rec_slice url, struct rec_error *error); /* of a link */
+int rec_argument_link(const struct rec_link *link, struct rec_error *error);
+int rec_argument_cursor(struct rec_slice tracker, struct rec_slice key, struct rec_slice value,
+			struct rec_error *error);
 
 /* ---- Roll-up (rollup.c), inside a group ---- */
 

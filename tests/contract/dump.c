@@ -137,6 +137,34 @@ static int dump_batch(void *context, const struct rec_batch *b)
 	return 0;
 }
 
+static int dump_link(void *context, const struct rec_link *link)
+{
+	struct rec_buffer *out = context;
+	rec_buffer_printf(out, "link implicit=%d state=%s kind=%s gone=%d", link->implicit,
+			  rec_observed_text(link->state), rec_link_kind_text(link->kind), link->gone);
+	dump_text(out, "task", link->task_id);
+	dump_text(out, "url", link->url);
+	dump_text(out, "reason", link->reason);
+	dump_text(out, "time", link->time);
+	dump_number(out, "comments", link->has_comments, link->comments);
+	dump_text(out, "moved_to", link->moved_to);
+	dump_text(out, "validator", link->validator);
+	dump_text(out, "observed_at", link->observed_at);
+	dump_text(out, "made_done_at", link->made_done_at);
+	rec_buffer_add_text(out, "\n");
+	return 0;
+}
+
+static int dump_cursor(void *context, struct rec_slice key, struct rec_slice value)
+{
+	struct rec_buffer *out = context;
+	rec_buffer_add_text(out, "cursor");
+	dump_text(out, "key", key);
+	dump_text(out, "value", value);
+	rec_buffer_add_text(out, "\n");
+	return 0;
+}
+
 static void dump_snapshot(struct rec_store *s, struct rec_buffer *out, struct rec_error *error)
 {
 	struct rec_snapshot snapshot;
@@ -168,6 +196,10 @@ void contract_dump(struct rec_store *s, struct rec_buffer *out)
 		r = rec_store_events(s, 0, 0, dump_event, out, &error);
 	if (r == 0)
 		r = rec_store_batches(s, dump_batch, out, &error);
+	if (r == 0)
+		r = rec_store_links(s, NO_TEXT, dump_link, out, &error);
+	if (r == 0)
+		r = rec_store_tracker_cursors(s, S("github"), dump_cursor, out, &error);
 	if (r < 0)
 		print_error("dump: %s\n", error.message);
 	assert_int_equal(r, 0);

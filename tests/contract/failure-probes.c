@@ -152,7 +152,55 @@ static int probe_batch(struct contract *c, struct rec_store *s, struct rec_buffe
 	return r;
 }
 
+static int probe_link_put(struct contract *c, struct rec_store *s, struct rec_buffer *out)
+{
+	(void)out;
+	return rec_store_link_put(s, S("b"), S("https://example.org/o/r/issues/1"), &c->error);
+}
+
+static int probe_link_remove(struct contract *c, struct rec_store *s, struct rec_buffer *out)
+{
+	(void)out;
+	return rec_store_link_remove(s, S("a"), NO_TEXT, &c->error);
+}
+
+static int probe_link_observed(struct contract *c, struct rec_store *s, struct rec_buffer *out)
+{
+	(void)out;
+	const struct rec_link link = {.task_id = S("a"),
+				      .url = S("https://example.org/o/r/issues/1"),
+				      .state = REC_OBSERVED_CLOSED,
+				      .reason = S("completed"),
+				      .made_done_at = S("2026-01-01T00:00:00Z")};
+	return rec_store_link_observed(s, &link, &c->error);
+}
+
+static int probe_cursor_put(struct contract *c, struct rec_store *s, struct rec_buffer *out)
+{
+	(void)out;
+	return rec_store_tracker_cursor_put(s, S("github"), S("repo"), S("2"), &c->error);
+}
+
 /* ---- Reads ---- */
+
+static int link_tell(void *context, const struct rec_link *link)
+{
+	rec_buffer_printf(context, "%.*s %.*s %d\n", (int)link->task_id.length, link->task_id.data,
+			  (int)link->url.length, link->url.data, link->state);
+	return 0;
+}
+
+static int cursor_tell(void *context, struct rec_slice key, struct rec_slice value)
+{
+	rec_buffer_printf(context, "%.*s %.*s\n", (int)key.length, key.data, (int)value.length, value.data);
+	return 0;
+}
+
+static int probe_links(struct contract *c, struct rec_store *s, struct rec_buffer *out)
+{
+	int r = rec_store_links(s, NO_TEXT, link_tell, out, &c->error);
+	return r ? r : rec_store_tracker_cursors(s, S("github"), cursor_tell, out, &c->error);
+}
 
 static int probe_get(struct contract *c, struct rec_store *s, struct rec_buffer *out)
 {

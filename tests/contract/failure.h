@@ -20,7 +20,9 @@ struct failure_probe {
 	X(create, true) X(edit, true) X(delete, true) X(set_status, true) \
 	X(mark_composite, true) X(blocker_create, true) X(blocker_answer, true) X(blocker_resolve, true) \
 	X(event_add, true) X(claim, true) X(finish, true) X(release, true) \
-	X(gc, true) X(group, true) X(batch, true) X(get, false) \
+	X(gc, true) X(group, true) X(batch, true) X(link_put, true) \
+	X(link_remove, true) X(link_observed, true) X(cursor_put, true) X(links, false) \
+	X(get, false) \
 	X(list, false) X(snapshot_all, false) X(snapshot_few, false) X(snapshot_many, false) \
 	X(find, false) X(blockers, false) X(blocker_get, false) X(events, false) \
 	X(claims, false) X(running_runs, false) X(changes, false) X(wake, false) \

@@ -60,6 +60,17 @@ static const struct fault memory_fault = {"allocation of the backend", true, mem
 
 /* ---- The world in which operations are tried ---- */
 
+static void world_link(struct contract *c)
+{
+	const struct rec_link seen = {.task_id = S("a"),
+				      .url = S("https://example.org/o/r/issues/1"),
+				      .state = REC_OBSERVED_OPEN,
+				      .validator = S("v")};
+	expect(c, 0, rec_store_link_put(c->store, S("a"), seen.url, &c->error));
+	expect(c, 0, rec_store_link_observed(c->store, &seen, &c->error));
+	expect(c, 0, rec_store_tracker_cursor_put(c->store, S("github"), S("repo"), S("1"), &c->error));
+}
+
 static void world_fill(struct contract *c)
 {
 	expect(c, 0, rec_store_begin(c->store, &c->error));
@@ -80,6 +91,8 @@ static void world_fill(struct contract *c)
 	task.depends_on = &(struct rec_slice){"a", 1};
 	task.depends_on_count = 1;
 	expect(c, 0, rec_store_create(c->store, &task, &c->error));
+	if (c->store->ops->link_put)
+		world_link(c);
 	struct rec_event event = {.event = S("X"), .task_id = S("t"), .reason = S("a reason")};
 	expect(c, 0, rec_store_event_add(c->store, &event, &c->error));
 	expect(c, 0, rec_store_commit(c->store, &c->error));
