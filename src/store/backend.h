@@ -108,8 +108,9 @@ struct rec_store_ops {
 
 	int (*changes)(struct rec_store *s, struct rec_cursor *cursor, rec_id_fn *fn, void *context,
 		       struct rec_error *error);
-	int (*wake_fd)(struct rec_store *s, int *ret_fd, struct rec_error *error);  /* may: -1 */
-	void (*wake_drain)(struct rec_store *s);                                    /* may */
+	int (*stamp)(struct rec_store *s, uint64_t *ret_stamp, struct rec_error *error); /* may */
+	int (*wake_fd)(struct rec_store *s, int *ret_fd, struct rec_error *error);       /* may: -1 */
+	void (*wake_drain)(struct rec_store *s);                                         /* may */
 	int (*gc)(struct rec_store *s, struct rec_gc *gc, struct rec_error *error); /* outside a group if dry_run */
 	int (*problems)(struct rec_store *s, rec_problem_fn *fn, void *context, struct rec_error *error); /* may */
 };
@@ -125,6 +126,7 @@ struct rec_store {
 	struct rec_error group_failed; /* .code: 0, or what a call inside the group failed with */
 	rec_warning_fn *warn;
 	void *warn_context;
+	uint64_t stamps;           /* given so far, where the backend has none */
 	struct rec_warned *warned; /* which (id, column) were told already; bounded */
 	rec_rollup_fn *on_rollup;
 	void *rollup_context;

@@ -66,6 +66,14 @@ static int memory_commit(struct rec_store *s, struct rec_error *error)
 		rec_memory_map_commit(&m->data->tables[i]);
 	m->data->counters[REC_MEMORY_COMMITTED] = m->data->counters[REC_MEMORY_WORKING];
 	m->data->writer = NULL;
+	m->data->commits++;
+	return 0;
+}
+
+static int memory_stamp(struct rec_store *s, uint64_t *ret_stamp, struct rec_error *error)
+{
+	(void)error;
+	*ret_stamp = rec_memory_of(s)->data->commits;
 	return 0;
 }
 
@@ -138,6 +146,7 @@ static const struct rec_store_ops memory_ops = {
 	.tracker_cursor_put = rec_memory_tracker_cursor_put,
 	.tracker_cursors = rec_memory_tracker_cursors,
 	.changes = rec_memory_changes,
+	.stamp = memory_stamp,
 	.gc = rec_memory_gc,
 };
 

@@ -37,7 +37,7 @@ struct rec_memory_change;
 struct rec_memory_data {
 	const struct rec_allocator *allocator;
 	uint32_t handles;
-	uint64_t generation;
+	uint64_t generation, commits;
 	const struct rec_memory_store *writer; /* whose group is open */
 	struct rec_memory_map tables[REC_MEMORY_TABLE_COUNT];
 	struct rec_memory_counters counters[2];       /* by enum rec_memory_view */

@@ -225,6 +225,20 @@ int rec_store_changes(struct rec_store *s, struct rec_cursor *cursor, rec_id_fn 
 	return r;
 }
 
+int rec_store_stamp(struct rec_store *s, uint64_t *ret_stamp, struct rec_error *error)
+{
+	uint64_t stamp = ++s->stamps;
+	int r = rec_read_enter(s, error);
+	if (r < 0)
+		return r;
+	if (s->ops->stamp)
+		r = s->ops->stamp(s, &stamp, error);
+	r = rec_read_leave(s, "stamp", r, 0, error);
+	if (r == 0)
+		*ret_stamp = stamp;
+	return r;
+}
+
 int rec_store_wake_fd(struct rec_store *s, int *ret_fd, struct rec_error *error)
 {
 	int fd = -1, r = rec_read_enter(s, error);

@@ -14,6 +14,15 @@ void rec_relook_woken(struct rec_relook *r, int64_t now_us)
 	*r = (struct rec_relook){.last_wake_us = now_us, .next_us = now_us, .step_us = STEP_FIRST_US};
 }
 
+void rec_relook_committed(struct rec_relook *r, int64_t now_us)
+{
+	if (r->step_us && !r->own)
+		return; /* somebody else is looked out for already */
+	rec_relook_woken(r, now_us);
+	r->own = true;
+	rec_relook_looked(r, now_us); /* whoever commits looks afterwards anyway */
+}
+
 void rec_relook_looked(struct rec_relook *r, int64_t now_us)
 {
 	if (r->step_us == 0)
@@ -23,7 +32,8 @@ void rec_relook_looked(struct rec_relook *r, int64_t now_us)
 		return;
 	}
 	r->next_us = now_us + r->step_us;
-	r->step_us = r->step_us < STEP_LARGEST_US / 2 ? r->step_us * 2 : STEP_LARGEST_US;
+	int64_t largest_us = r->own ? WINDOW_US : STEP_LARGEST_US;
+	r->step_us = r->step_us < largest_us / 2 ? r->step_us * 2 : largest_us;
 }
 
 int64_t rec_relook_wait_us(const struct rec_relook *r, int64_t now_us)

@@ -42,6 +42,23 @@ static int changed_since_look(struct rec_sqlite *s, bool *ret_changed, struct re
 	return r;
 }
 
+/* Only a writer's connection stays with its database; any other is judged anew by each read. */
+int rec_sqlite_stamp(struct rec_store *store, uint64_t *ret_stamp, struct rec_error *error)
+{
+	struct rec_sqlite *s = rec_sqlite_of(store);
+	int64_t version = 0;
+	if (s->corrupt)
+		return rec_sqlite_fail(s, SQLITE_CORRUPT, NULL, error);
+	if (!s->db || s->access != REC_SQLITE_WRITER)
+		return 0;
+	int r = rec_sqlite_settle(s, error);
+	if (r == 0)
+		r = data_version(s, &version, error);
+	if (r == 0)
+		*ret_stamp = (uint64_t)version;
+	return r;
+}
+
 /* ---- What has changed? ---- */
 
 struct asking {

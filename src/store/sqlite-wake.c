@@ -2,8 +2,8 @@
  *
  * The directory is watched for files that come and go, and our own files, as far as they exist, for being written. So
  * a log file that somebody writes beside the database wakes nobody, while a -wal that is made anew, or a
- * database that is replaced, does, and is watched from the next draining on. What happens in between
- * is found by the looks that follow every wake-up (struct rec_relook).
+ * database that is replaced, does, and is watched from the next draining on (only then: adding watches costs). What
+ * happens in between is found by the looks that follow every wake-up (struct rec_relook).
  *
  * inotify works by path: no file of SQLite's is opened.
  */
@@ -52,15 +52,29 @@ int rec_sqlite_wake_fd(struct rec_store *store, int *ret_fd, struct rec_error *e
 	return 0;
 }
 
+/* A file came or went, or events were lost: then our files may be other ones. The length of that event. */
+static ssize_t files_moved(const struct rec_sqlite *s, const char *at, bool *moved)
+{
+	const struct inotify_event *event = (const struct inotify_event *)(const void *)at;
+	*moved = *moved || event->wd == s->wake.directory || (event->mask & (IN_IGNORED | IN_Q_OVERFLOW));
+	return (ssize_t)(sizeof *event + event->len);
+}
+
 void rec_sqlite_wake_drain(struct rec_store *store)
 {
 	struct rec_sqlite *s = rec_sqlite_of(store);
 	_Alignas(struct inotify_event) char events[4096];
+	bool moved = false;
+	ssize_t length;
 	if (s->wake.fd < 0)
 		return;
-	while (read(s->wake.fd, events, sizeof events) > 0)
-		;
-	watch_files(s);
+	do { /* less than half of it was filled: that was all */
+		length = read(s->wake.fd, events, sizeof events);
+		for (ssize_t at = 0; at < length;)
+			at += files_moved(s, events + at, &moved);
+	} while (length > (ssize_t)sizeof events / 2);
+	if (moved)
+		watch_files(s);
 }
 
 void rec_sqlite_wake_close(struct rec_sqlite *s)

@@ -527,6 +527,7 @@ int rec_sqlite_tracker_cursors(struct rec_store *s, struct rec_slice tracker, re
 
 int rec_sqlite_changes(struct rec_store *s, struct rec_cursor *cursor, rec_id_fn *fn, void *context,
 		       struct rec_error *error);
+int rec_sqlite_stamp(struct rec_store *s, uint64_t *ret_stamp, struct rec_error *error);
 /* A group of ours is about to be committed: notes the time of its changes, at most once a second. */
 int rec_sqlite_changes_mark(struct rec_sqlite *s, struct rec_error *error);
 int rec_sqlite_gc(struct rec_store *s, struct rec_gc *gc, struct rec_error *error);

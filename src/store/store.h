@@ -351,6 +351,10 @@ struct rec_cursor {
  * inside a group (REC_E_BUG): what a rollback takes back must not move a cursor. */
 int rec_store_changes(struct rec_store *s, struct rec_cursor *cursor, rec_id_fn *fn, void *context,
 		      struct rec_error *error);
+/* A number that is another one once somebody else has committed anything (a stop request, say, which concerns no task;
+ * own commits may change it too): while it stays the same nothing need be read again. O(1), cheaper than any read. A
+ * store that cannot tell gives another number each time. */
+int rec_store_stamp(struct rec_store *s, uint64_t *ret_stamp, struct rec_error *error);
 /* A descriptor that becomes readable when the store may have changed; owned by the store; -1 where there is
  * none. rec_store_wake_drain empties it. The wake-up may come before the commit is visible: look at once,
  * then again after 50 us, doubling to 50 ms, until 2 s after the last wake-up (struct rec_relook). */
@@ -360,8 +364,13 @@ void rec_store_wake_drain(struct rec_store *s);
 /* The re-look schedule as a pure value: when to look next. */
 struct rec_relook {
 	int64_t last_wake_us, next_us, step_us;
+	bool own; /* only own commits were heard of */
 };
-void rec_relook_woken(struct rec_relook *r, int64_t now_us);  /* a wake-up arrived: look now */
+void rec_relook_woken(struct rec_relook *r, int64_t now_us); /* a wake-up arrived: look now */
+/* We committed, and drained the wake-ups after that: those of others from before are visible by now (a writer waits for
+ * the one before it), so only one that began in that very moment can have been drained with ours. The pause doubles up
+ * to the whole window, which makes 16 looks of 60. */
+void rec_relook_committed(struct rec_relook *r, int64_t now_us);
 void rec_relook_looked(struct rec_relook *r, int64_t now_us); /* plans the next look */
 /* Microseconds until the next look; 0: now; -1: none planned. */
 int64_t rec_relook_wait_us(const struct rec_relook *r, int64_t now_us);

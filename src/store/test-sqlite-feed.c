@@ -307,6 +307,35 @@ static void test_feed__an_idle_look_is_one_statement_and_k_changes_are_one_query
 	assert_int_equal(few, many);
 }
 
+static void test_stamp__is_the_same_until_somebody_else_commits_and_costs_one_statement(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t stamp, again;
+	attached(f);
+	must(f, rec_store_stamp(f->store, &stamp, &f->error));
+	task_count(f); /* reading is no commit */
+	must(f, rec_store_event_add(f->store, &(struct rec_event){.event = rec_slice_of("OWN")}, &f->error));
+	sqlite3_trace_v2(sqlite_of(f)->db, SQLITE_TRACE_STMT, count_statement, NULL);
+	statements = 0;
+	must(f, rec_store_stamp(f->store, &again, &f->error));
+	assert_int_equal(statements, 1);
+	assert_true(again == stamp);
+	foreign_do(f->path, "UPDATE tasks SET title=title||'.'"); /* nothing that the feed tells */
+	must(f, rec_store_stamp(f->store, &again, &f->error));
+	assert_true(again != stamp);
+}
+
+static void test_stamp__of_a_reader_promises_nothing(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t stamp, again;
+	fixture_codeframe(f);
+	fixture_open(f, REC_STORE_READ);
+	must(f, rec_store_stamp(f->store, &stamp, &f->error));
+	must(f, rec_store_stamp(f->store, &again, &f->error));
+	assert_true(again != stamp);
+}
+
 /* ---- Being woken ---- */
 
 static int wake_fd(struct fixture *f)
@@ -401,6 +430,8 @@ int main(void)
 		sqlite_test(test_feed__our_store_opened_for_reading_has_the_feed),
 		sqlite_test(test_feed__a_database_that_replaces_ours_is_a_rescan),
 		sqlite_test(test_feed__an_idle_look_is_one_statement_and_k_changes_are_one_query),
+		sqlite_test(test_stamp__is_the_same_until_somebody_else_commits_and_costs_one_statement),
+		sqlite_test(test_stamp__of_a_reader_promises_nothing),
 		sqlite_test(test_wake__by_whoever_writes_the_database_and_by_nothing_else),
 		sqlite_test(test_wake__when_the_database_is_replaced),
 		sqlite_test(test_wake__without_a_directory_is_an_error),

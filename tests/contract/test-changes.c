@@ -299,6 +299,20 @@ static void test_changes__many_at_once_are_all_told(void **state)
 	assert_int_equal(contract_changes(c->store, &cursor, NULL, 0), 0);
 }
 
+static void test_stamp__is_another_one_once_somebody_else_committed(void **state)
+{
+	struct contract *c = *state;
+	struct rec_store *second = contract_open(c, REC_STORE_WRITE);
+	uint64_t before, after;
+	expect(c, 0, rec_store_stamp(c->store, &before, &c->error));
+	for (int i = 0; i < 3; i++) { /* what concerns no task counts too */
+		expect(c, 0, rec_store_event_add(second, &(struct rec_event){.event = S("NOTE")}, &c->error));
+		expect(c, 0, rec_store_stamp(c->store, &after, &c->error));
+		assert_true(after != before);
+		before = after;
+	}
+}
+
 static void test_wake__descriptor_is_there_or_absent(void **state)
 {
 	struct contract *c = *state;
@@ -325,6 +339,7 @@ static const struct CMUnitTest tests[] = {
 	contract_test(test_changes__pruning_hides_nothing_that_is_new),
 	contract_test(test_changes__cursor_from_elsewhere_must_rescan),
 	contract_test(test_changes__many_at_once_are_all_told),
+	contract_test(test_stamp__is_another_one_once_somebody_else_committed),
 	contract_test(test_wake__descriptor_is_there_or_absent),
 };
 contract_run(changes, tests)

@@ -214,6 +214,11 @@ static int sim_changes(struct rec_store *s, struct rec_cursor *cursor, rec_id_fn
 	THROUGH(changes(INNER, cursor, fn, context, error));
 }
 
+static int sim_stamp(struct rec_store *s, uint64_t *ret_stamp, struct rec_error *error)
+{
+	THROUGH(stamp(INNER, ret_stamp, error));
+}
+
 /* ---- Writes that rules look at ---- */
 
 /* Rules have memory. */
@@ -304,6 +309,7 @@ static const struct rec_store_ops sim_ops = {
 	.batch_task_put = sim_batch_task_put,
 	.batch_tasks = sim_batch_tasks,
 	.changes = sim_changes,
+	.stamp = sim_stamp,
 };
 
 int sim_store_open(struct sim_conductor *c, struct rec_store **ret_store)
