@@ -161,8 +161,10 @@ class Dispatch:
         with self.store(1) as folder, self.conductor(folder, "-j", "1", "--", shutil.which("sleep"), "300") as process:
             shim = until(lambda: children_of(process.pid))[0]
             until(lambda: children_of(shim))
-            time.sleep(2.5)  # the looks that follow a commit end after two seconds
+            begun = cpu_ns(process.pid)
+            time.sleep(4.5)  # the looks that follow an own commit end after four seconds at most
             before = cpu_ns(process.pid)
+            self.values["settle_us"] = (before - begun) / 1e3
             time.sleep(seconds)
             self.values["idle_percent"] = (cpu_ns(process.pid) - before) / seconds / 1e7
             self.values["shim_private_kib"] = private_kib(shim)
@@ -253,6 +255,7 @@ def report(v):
               f"| commit outside to stop signal (settle 0), median and 99th of a hundred | {v['stop_us'] / 1e3:.2f} and "
               f"{v['stop_p99_us'] / 1e3:.2f} ms |",
               f"| an idle conductor, of a core | {v['idle_percent']:.4f} % |",
+              f"| processor time until it is idle, from the start of its child | {v['settle_us'] / 1e3:.2f} ms |",
               f"| private memory of a shim | {v['shim_private_kib']:,.0f} KiB |",
               f"| of a conductor with one task | {v['conductor_private_kib']:,.0f} KiB |",
               f"| beyond that, {v['queue_tasks']:,} tasks queued | {v['queue_bytes_per_task']:,.0f} B/task |",

@@ -459,6 +459,7 @@ static int group_do(struct rec_driver *d, const struct rec_plan *plan, struct re
 	int r = unsure_settle(d, &problem);
 	r = r ? r : group_write(d, plan, &problem);
 	if (r == 0) {
+		d->commits++;
 		group_taken(d);
 		rec_machine_stored(d->m);
 		group_clear(d);

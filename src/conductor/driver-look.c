@@ -508,16 +508,38 @@ int rec_driver_look(struct rec_driver *d, struct rec_error *error)
 	return r;
 }
 
-int rec_driver_heed_row(struct rec_driver *d, struct rec_error *error)
+bool rec_driver_is_quiet(struct rec_driver *d)
+{
+	uint64_t stamp;
+	return d->heeded && rec_store_stamp(d->store, &stamp, NULL) == 0 && stamp == d->stamp;
+}
+
+static int row_read(struct rec_driver *d, struct rec_batch *batch, struct rec_error *error)
 {
 	struct rec_arena arena;
+	rec_arena_init(&arena, d->allocator);
+	int r = rec_store_batch_get(d->store, d->options.batch_id, &arena, batch, error);
+	rec_arena_release(&arena); /* its texts are of no use here */
+	return r;
+}
+
+/* The row is somebody else's to change: while nobody else has committed it says what it said. */
+int rec_driver_heed_row(struct rec_driver *d, struct rec_error *error)
+{
 	struct rec_batch batch = {0};
 	struct rec_error problem = {0};
+	uint64_t stamp = 0;
 	if (rec_driver_now(d).monotonic_us < d->look_resume_us)
 		return 0;
-	rec_arena_init(&arena, d->allocator);
-	int r = rec_store_batch_get(d->store, d->options.batch_id, &arena, &batch, &problem);
-	rec_arena_release(&arena);
+	int r = rec_store_stamp(d->store, &stamp, &problem);
+	if (r == 0 && d->heeded && stamp == d->stamp)
+		return 0;
+	d->heeded = false;
+	r = r ? r : row_read(d, &batch, &problem);
+	if (r >= 0) {
+		d->heeded = true;
+		d->stamp = stamp;
+	}
 	if (r == 0 && batch.status == REC_BATCH_RUNNING) {
 		d->drained = d->drained || batch.stop >= REC_BATCH_DRAIN;
 		d->forced = d->forced || batch.stop == REC_BATCH_FORCE;

@@ -53,6 +53,8 @@ struct rec_driver {
 	size_t unsure_count, unsure_capacity;
 
 	/* looks */
+	uint64_t stamp; /* of the store when the batch's row was read last, if `heeded` */
+	bool heeded;
 	struct rec_cursor cursor;
 	bool rescan, apart;
 	unsigned looks_out; /* begun, not ended */
@@ -88,7 +90,7 @@ struct rec_driver {
 
 	struct rec_batch base;         /* what reconciliation did before us, from the batch's row */
 	struct rec_reconciled written; /* since, as the batch's row has it */
-	uint64_t errors, errors_written, bugs;
+	uint64_t errors, errors_written, bugs, commits;
 	char last_error[256]; /* of a check; to be written to the log */
 	bool drained, forced;
 	bool ended;

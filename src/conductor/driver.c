@@ -471,6 +471,11 @@ uint64_t rec_driver_errors(const struct rec_driver *d)
 	return d->errors;
 }
 
+uint64_t rec_driver_commits(const struct rec_driver *d)
+{
+	return d->commits;
+}
+
 uint64_t rec_driver_bugs(const struct rec_driver *d)
 {
 	return d->bugs;

@@ -52,6 +52,9 @@ struct rec_driver *rec_driver_free(struct rec_driver *d);
  * (REC_E_CORRUPT, REC_E_BUG, slots that failed) and REC_E_NOMEM (call again); faults that may pass are retried with a
  * growing pause and told as RECONCILIATION_ERROR. Idle: O(1). */
 int rec_driver_step(struct rec_driver *d, int64_t *ret_due_us, struct rec_error *error);
+/* Whether nobody else has committed since the last step: then a step that is not due and that no slot event asks for
+ * finds nothing. O(1), and far cheaper than a step. */
+bool rec_driver_is_quiet(struct rec_driver *d);
 /* Start nothing new; what runs goes on. */
 void rec_driver_drain(struct rec_driver *d);
 /* Stop what runs as well; its tasks go back to READY. Takes effect with the next step. */
@@ -63,6 +66,8 @@ enum rec_batch_status rec_driver_outcome(const struct rec_driver *d);
 const struct rec_machine *rec_driver_machine(const struct rec_driver *d);
 /* Checks that failed and were tried again. */
 uint64_t rec_driver_errors(const struct rec_driver *d);
+/* How often it has committed. */
+uint64_t rec_driver_commits(const struct rec_driver *d);
 /* Things that cannot happen and did (REC_E_BUG of the machine); 0 unless there is a fault in the program. */
 uint64_t rec_driver_bugs(const struct rec_driver *d);
 

@@ -2,7 +2,9 @@
  * sockets behind one of the four. (A library's event loop was weighed and left: it would add its start-up and its
  * memory to every run and carry nothing that these lines do not.)
  *
- * The store's wake-up may come before its commit is visible, so struct rec_relook plans further steps after it. */
+ * The store's wake-up may come before its commit is visible, so struct rec_relook plans further looks after it. Our own
+ * commits wake us too. So a look is no step: as long as nobody else has committed, which is one question of some
+ * microseconds, the driver is left alone. */
 #include "conductor/loop.h"
 
 #include <errno.h>
@@ -25,6 +27,8 @@ struct loop {
 	int signal_fd, wake_fd;
 	int64_t due_us, refresh_us; /* monotonic: next step, next refresh */
 	int signal, signals;
+	uint64_t commits;
+	bool only_look; /* nothing but the store may have moved since the last step */
 };
 
 static int64_t now_us(void)
@@ -93,6 +97,8 @@ static int wait_for_something(struct loop *loop, struct rec_error *error)
 	int ready = ppoll(waits, sizeof waits / sizeof *waits, &limit, NULL);
 	if (ready < 0 && errno != EINTR)
 		return rec_fail_errno(error, errno, "waiting");
+	loop->only_look = ready >= 0 && !(ready > 0 && (waits[0].revents || waits[1].revents)) &&
+			  rec_shim_slots_wait_ms(loop->slots) < 0;
 	if (ready > 0 && waits[0].revents)
 		signals_read(loop);
 	if (ready > 0 && waits[2].revents) {
@@ -111,15 +117,29 @@ static void refresh(struct loop *loop)
 	loop->refresh_us = now + loop->options->refresh_us;
 }
 
+/* What our own commits woke is of no interest, and waits to be read already. */
+static void own_commits_pass(struct loop *loop)
+{
+	uint64_t commits = rec_driver_commits(loop->driver);
+	if (commits == loop->commits)
+		return;
+	loop->commits = commits;
+	rec_store_wake_drain(loop->options->driver.store);
+	rec_relook_committed(&loop->relook, now_us());
+}
+
 /* REC_END: the batch has ended. */
 static int turn(struct loop *loop, struct rec_error *error)
 {
-	rec_relook_looked(&loop->relook, now_us());
-	int r = rec_driver_step(loop->driver, &loop->due_us, error);
+	int64_t now = now_us();
+	rec_relook_looked(&loop->relook, now);
+	bool quiet = loop->only_look && now < loop->due_us && rec_driver_is_quiet(loop->driver);
+	int r = quiet ? 0 : rec_driver_step(loop->driver, &loop->due_us, error);
 	if (r == REC_E_NOMEM) {
 		loop->due_us = now_us() + NO_MEMORY_PAUSE_US;
 		r = 0;
 	}
+	own_commits_pass(loop);
 	refresh(loop);
 	return r == 0 ? wait_for_something(loop, error) : r;
 }
