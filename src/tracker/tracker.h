@@ -32,6 +32,7 @@
 #define REC_TRACKER_PROTOCOL 1
 #define REC_TRACKER_LINE_BYTES_MAX (4u << 20) /* of one request or answer */
 #define REC_TRACKER_OPAQUE_BYTES_MAX 4096u    /* of a validator, of a cursor's value */
+#define REC_TRACKER_KEY_BYTES_MAX 1024u       /* of a cursor's key */
 #define REC_TRACKER_LINKS_MAX 2000u           /* in one request */
 #define REC_TRACKER_TIMEOUT_US (INT64_C(30) * 1000000)
 #define REC_TRACKER_INTERVAL_US (INT64_C(30) * 1000000)
@@ -81,11 +82,11 @@ struct rec_tracker_cursor {
 	struct rec_slice key, value;
 };
 
-/* Begins a pass over these links of one tracker (only url and validator are read; the same URL twice is asked once).
- * Everything is copied. Many links are asked in several requests, one after the other. A link known to be gone should
- * not be asked again. The answers come by rec_trackers_next, the last of them says so.
- * 0 (also with count 0: nothing comes); REC_CONFLICT: its former pass is not over; REC_REFUSED: not now, see its health
- * (nothing comes); REC_E_NOMEM. */
+/* Begins a pass over these links of one tracker. Asked is moved_to where there is one, else url, with the validator;
+ * the same address twice is asked once, one longer than REC_LINK_URL_BYTES_MAX not at all. Everything is copied. Many
+ * links are asked in several requests, one after the other. A link known to be gone should not be asked again. The
+ * answers come by rec_trackers_next, the last of them says so. 0 (if there is nothing to ask, nothing comes);
+ * REC_CONFLICT: its former pass is not over; REC_REFUSED: not now, see its health (nothing comes); REC_E_NOMEM. */
 int rec_trackers_ask(struct rec_trackers *t, size_t tracker, const struct rec_link *links, size_t count,
 		     const struct rec_tracker_cursor *cursors, size_t cursor_count, int64_t now_us,
 		     struct rec_error *error);

@@ -1,0 +1,183 @@
+/* fake-helper.c - a tracker's helper that behaves, or not, as its first argument says. For tests.
+ *
+ * It reads our requests with string searches and no more: it is a fake, the requests are ours. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LINE_MAX_BYTES (5u << 20)
+
+static char line[LINE_MAX_BYTES];
+static const char *mode, *place;
+static unsigned fetches;
+
+static long id_of(void)
+{
+	return strtol(strstr(line, "\"id\":") + 5, NULL, 10);
+}
+
+static void say(const char *text)
+{
+	fputs(text, stdout);
+	fflush(stdout);
+}
+
+static void hang(void)
+{
+	for (;;)
+		pause();
+}
+
+static unsigned descriptors(void)
+{
+	unsigned count = 0;
+	for (int fd = 0; fd < 1024; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+static void hello(void)
+{
+	if (strcmp(mode, "old") == 0)
+		printf("{\"id\":%ld,\"protocol\":2}\n", id_of());
+	else if (strcmp(mode, "no-token") == 0)
+		printf("{\"id\":%ld,\"problem\":\"there is no token\"}\n", id_of());
+	else
+		printf("{\"id\":%ld,\"protocol\":1,\"helper\":\"fake %u\",\"can_close\":%s}\n", id_of(), descriptors(),
+		       strcmp(mode, "no-close") == 0 ? "false" : "true");
+	fflush(stdout);
+}
+
+/* Each URL of the request as open, with what `more` adds. */
+static void observe(const char *more)
+{
+	printf("{\"id\":%ld,\"observations\":[", id_of());
+	const char *comma = "", *at = strstr(line, "\"links\":");
+	while ((at = strstr(at, "\"url\":\""))) {
+		at += 7;
+		printf("%s{\"url\":\"%.*s\",\"state\":\"open\",\"time\":\"2026-01-02T03:04:05Z\",\"validator\":\"v1\"}",
+		       comma, (int)strcspn(at, "\""), at);
+		comma = ",";
+	}
+	printf("]%s}\n", more);
+	fflush(stdout);
+}
+
+static void flood(void)
+{
+	for (int i = 0; i < 1000000; i++)
+		if (printf("{\"id\":%d}\n", 1000 + i) < 0)
+			exit(0);
+}
+
+static void huge(void)
+{
+	for (int i = 0; i < 5 << 20; i++)
+		putchar('x');
+	fflush(stdout);
+	hang();
+}
+
+static const char link_7[] = "https://x.test/7";
+
+static void lie(void)
+{
+	printf("{\"id\":%ld,\"observations\":[{\"url\":\"https://x.test/never\",\"state\":\"closed\"},"
+	       "{\"url\":\"%s\",\"state\":\"closed\",\"time\":\"2026-01-02T03:04:05Z\"},"
+	       "{\"url\":\"%s\",\"state\":\"open\",\"time\":\"2026-01-02T03:04:05Z\"},"
+	       "{\"url\":\"https://x.test/8\",\"state\":\"unchanged\"},"
+	       "{\"url\":\"https://x.test/9\",\"state\":\"done\"}]}\n",
+	       id_of(), link_7, link_7);
+	fflush(stdout);
+}
+
+static void cursors(void)
+{
+	char more[160];
+	snprintf(more, sizeof more, ",\"cursors\":{\"repo:a\":\"%u\",\"only:%u\":\"x\"}", fetches, fetches);
+	observe(more);
+}
+
+static void fetch(void)
+{
+	fetches++;
+	if (strcmp(mode, "hang") == 0 || (strcmp(mode, "hang-unless") == 0 && access(place, F_OK) != 0))
+		hang();
+	else if (strcmp(mode, "garbage") == 0)
+		say("<html>502 Bad Gateway</html>\n");
+	else if (strcmp(mode, "huge") == 0)
+		huge();
+	else if (strcmp(mode, "flood") == 0)
+		flood();
+	else if (strcmp(mode, "lie") == 0)
+		lie();
+	else if (strcmp(mode, "exit") == 0)
+		exit(3);
+	else if (strcmp(mode, "die") == 0)
+		raise(SIGKILL);
+	else if (strcmp(mode, "empty") == 0)
+		printf("{\"id\":%ld}\n", id_of());
+	else if (strcmp(mode, "limit") == 0)
+		observe(",\"retry_after_ms\":60000,\"budget\":{\"limit\":5000,\"remaining\":0,"
+			"\"reset\":\"2026-01-02T03:05:05Z\"}");
+	else if (strcmp(mode, "problem") == 0)
+		printf("{\"id\":%ld,\"problem\":\"401: bad credentials\",\"retry_after_ms\":120000}\n", id_of());
+	else if (strcmp(mode, "cursors") == 0 || (strcmp(mode, "cursors-fail") == 0 && fetches < 2))
+		cursors();
+	else if (strcmp(mode, "cursors-fail") == 0)
+		say("[]\n");
+	else
+		observe("");
+	if (strcmp(mode, "twice") == 0)
+		observe("");
+	if (strcmp(mode, "one-shot") == 0)
+		exit(0);
+	if (strcmp(mode, "half") == 0)
+		close(STDOUT_FILENO);
+	fflush(stdout);
+}
+
+/* Holds a FIFO open for as long as it lives, whatever happens to its input. */
+static void stubborn(void)
+{
+	signal(SIGTERM, SIG_IGN);
+	if (open(place, O_WRONLY | O_CLOEXEC) < 0)
+		exit(1);
+	if (strcmp(mode, "stubborn-family") == 0 && fork() == 0)
+		hang();
+}
+
+int main(int count, char **arguments)
+{
+	mode = count > 1 ? arguments[1] : "";
+	place = count > 2 ? arguments[2] : "";
+	if (strcmp(mode, "at-once") == 0) {
+		fputs("first words\n\nfake: there is no such repository\n\n", stderr);
+		return 7;
+	}
+	if (strcmp(mode, "silent") == 0)
+		hang();
+	if (strcmp(mode, "deaf") == 0) {
+		close(STDIN_FILENO);
+		hang();
+	}
+	if (strncmp(mode, "stubborn", 8) == 0)
+		stubborn();
+	while (fgets(line, sizeof line, stdin)) {
+		if (strstr(line, "\"method\":\"hello\""))
+			hello();
+		else if (strstr(line, "\"method\":\"fetch\""))
+			fetch();
+		else if (strcmp(mode, "close-refused") == 0)
+			printf("{\"id\":%ld,\"problem\":\"403: not yours\"}\n", id_of());
+		else
+			printf("{\"id\":%ld,\"closed\":true}\n", id_of());
+		fflush(stdout);
+	}
+	if (strncmp(mode, "stubborn", 8) == 0)
+		hang();
+	return 0;
+}
