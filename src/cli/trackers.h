@@ -1,0 +1,20 @@
+/* trackers.h - the trackers that the configuration names: [tracker NAME] and [github]. */
+#ifndef REC_CLI_TRACKERS_H
+#define REC_CLI_TRACKERS_H
+
+#include "cli/cli.h"
+#include "tracker/tracker.h"
+
+/* After cli_open. The registry, maybe of none; free it with rec_trackers_free. No process is started yet. 0 or the exit
+ * status, the reason having been said.
+ *
+ * GitHub is among them if reconcile_github says so; by default if the workspace's repository has a remote on its host
+ * and there seems to be a token: GITHUB_TOKEN or GH_TOKEN is set, or token_file can be read. Whether there is one is
+ * all that is asked here; its text is read by reconciler-github alone. */
+int trackers_open(struct cli *cli, struct rec_trackers **ret_trackers);
+
+/* A program of ours that no user calls: in libexec beside this one as installed, or ../FOLDER/NAME as built. Lives in
+ * cli->arena; NULL: there is none. */
+const char *trackers_program(struct cli *cli, const char *name, const char *folder);
+
+#endif
