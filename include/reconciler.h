@@ -445,6 +445,9 @@ REC_PUBLIC int rec_blocker_answer(struct reconciler *reconciler, const char *blo
 				  struct rec_error *error);
 /* ANSWERED -> RESOLVED. REC_NOT_FOUND; REC_REFUSED if OPEN; already RESOLVED: 0, nothing written. */
 REC_PUBLIC int rec_blocker_resolve(struct reconciler *reconciler, const char *blocker_id, struct rec_error *error);
+/* Calls back for that one blocker. REC_NOT_FOUND. */
+REC_PUBLIC int rec_blocker_get(struct reconciler *reconciler, const char *blocker_id, rec_blocker_callback *callback,
+			       void *context, struct rec_error *error);
 /* Of one task, or of all (task_id NULL); oldest first. open_only leaves out released ones. */
 REC_PUBLIC int rec_blocker_list(struct reconciler *reconciler, const char *task_id, int open_only,
 				rec_blocker_callback *callback, void *context, struct rec_error *error);

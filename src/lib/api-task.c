@@ -262,6 +262,23 @@ static int blocker_pass(void *context, const struct rec_blocker *blocker)
 	return r;
 }
 
+int rec_blocker_get(struct reconciler *r, const char *blocker_id, rec_blocker_callback *callback, void *context,
+		    struct rec_error *error)
+{
+	struct listing listing = {r->allocator, NULL, callback, context, error};
+	struct rec_blocker row;
+	struct rec_arena arena;
+	int result = rec_api_enter(r, error);
+	if (result)
+		return result;
+	rec_arena_init(&arena, r->allocator);
+	result = rec_store_blocker_get(r->store, rec_slice_of(blocker_id), &arena, &row, error);
+	if (result == 0)
+		result = blocker_pass(&listing, &row);
+	rec_arena_release(&arena);
+	return result;
+}
+
 int rec_blocker_list(struct reconciler *r, const char *task_id, int open_only, rec_blocker_callback *callback,
 		     void *context, struct rec_error *error)
 {

@@ -78,6 +78,8 @@ static int reading(struct world *w)
 	if (r == 0)
 		r = rec_blocker_list(w->reconciler, NULL, 0, blocker_append, &told, &w->error);
 	if (r == 0)
+		r = rec_blocker_get(w->reconciler, "K1", blocker_append, &told, &w->error);
+	if (r == 0)
 		r = rec_event_list(w->reconciler, 0, 0, event_ignore, NULL, &w->error);
 	if (r == 0)
 		r = rec_event_verify(w->reconciler, NULL, NULL, NULL, NULL, &w->error);

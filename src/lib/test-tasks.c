@@ -130,6 +130,12 @@ static void test_blocker__life_and_list(void **state)
 	ids.length = 0;
 	ok(w, rec_blocker_list(w->reconciler, NULL, 1, blocker_append, &ids, &w->error));
 	assert_string_equal(ids.bytes, "K2");
+	ids.length = 0;
+	ok(w, rec_blocker_get(w->reconciler, "K1", blocker_append, &ids, &w->error));
+	assert_string_equal(ids.bytes, "K1");
+	assert_int_equal(rec_blocker_get(w->reconciler, "none", blocker_append, &ids, &w->error), REC_NOT_FOUND);
+	ids.end_with = 7;
+	assert_int_equal(rec_blocker_get(w->reconciler, "K2", blocker_append, &ids, &w->error), 7);
 	ok(w, rec_blocker_create(w->reconciler, &info, made, &w->error));
 	assert_int_equal(strlen(made), 36);
 	info.task_id = "nobody";
