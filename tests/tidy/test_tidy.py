@@ -158,6 +158,7 @@ class RuleTest(unittest.TestCase):
         self.only("tests/e2e/test_a.py", good)
         self.only("tests/e2e/test_a.py", good + "    def test_b(self):\n        self.step()\n", "assertion")
         self.only("tests/e2e/test_a.py", "x = 1\n", "assertion")
+        self.only("tests/e2e/test_a.py", "def test_c():\n    x = 1\n    assert x\n")
 
     def test_a_source_that_no_build_names_is_found(self):
         found = self.findings(sample("src/base/lost.c", ""), build("src/base", "files('other-lost.c')"))

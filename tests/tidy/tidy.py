@@ -208,7 +208,7 @@ def rule_head(source):
 
 def asserting(bodies, pattern):
     """Names of the functions (name -> body) that assert, themselves or through one they call."""
-    good = {name for name, body in bodies.items() if re.search(pattern, body)}
+    good = {name for name, body in bodies.items() if re.search(pattern, body, re.M)}
     words = {name: set(re.findall(r"\w+", body)) for name, body in bodies.items() if name not in good}
     more = good
     while more:
