@@ -1,6 +1,8 @@
 /* run-files.c - see run-files.h. The names are the shim's, which writes there. */
 #include "conductor/run-files.h"
 
+#include <stdio.h>
+
 #include "shim/log-name.h"
 #include "shim/protocol.h"
 
@@ -21,7 +23,13 @@ int rec_log_path(struct rec_buffer *out, const char *run_directory, struct rec_s
 int rec_heartbeat_path(struct rec_buffer *out, const char *task_file)
 {
 	const char *slash = strrchr(task_file, '/');
-	if (!slash || strcmp(slash + 1, REC_SLOT_TASK) != 0)
+	char name[REC_SLOT_TASK_BYTES];
+	bool known = false;
+	for (unsigned i = 0; slash && i < REC_SLOT_TASK_FILES; i++) {
+		snprintf(name, sizeof name, REC_SLOT_TASK, i);
+		known = known || strcmp(slash + 1, name) == 0;
+	}
+	if (!known)
 		return REC_E_INVALID;
 	return rec_buffer_printf(out, "%.*s/" REC_SLOT_HEARTBEAT, (int)(slash - task_file), task_file);
 }

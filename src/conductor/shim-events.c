@@ -28,10 +28,18 @@ struct slot_claim *rec_slot_claim_add(struct slot *slot, int64_t claim_id, enum 
 {
 	for (size_t i = 0; i < REC_SLOT_CLAIMS_MAX; i++)
 		if (slot->claims[i].state == SLOT_CLAIM_NONE) {
-			slot->claims[i] = (struct slot_claim){claim_id, state};
+			slot->claims[i].claim_id = claim_id;
+			slot->claims[i].state = state;
+			slot->claims[i].order = (struct rec_shim_message){0};
 			return &slot->claims[i];
 		}
 	return NULL;
+}
+
+void rec_slot_claim_remove(struct slot_claim *claim)
+{
+	claim->claim_id = 0;
+	claim->state = SLOT_CLAIM_NONE;
 }
 
 /* ---- Telling ---- */

@@ -25,7 +25,8 @@ static struct slot *slot_new(struct rec_shim_slots *s)
 	struct slot *slot = rec_zalloc(s->allocator, 1, sizeof *slot);
 	if (!slot)
 		return NULL;
-	rec_buffer_init(&slot->order_texts, s->allocator, REC_SHIM_MESSAGE_BYTES_MAX);
+	for (size_t i = 0; i < REC_SLOT_CLAIMS_MAX; i++)
+		rec_buffer_init(&slot->claims[i].texts, s->allocator, REC_SHIM_MESSAGE_BYTES_MAX);
 	slot->owner_fd = slot->folder_fd = slot->record_fd = slot->socket = slot->shim_pidfd = -1;
 	return slot;
 }
@@ -49,7 +50,8 @@ struct slot *rec_slot_let_go(struct rec_shim_slots *s, struct slot *slot)
 	fd_close(&slot->owner_fd); /* last: now others may take it */
 	rec_free(s->allocator, slot->folder);
 	rec_free(s->allocator, slot->batch_id);
-	rec_buffer_release(&slot->order_texts);
+	for (size_t i = 0; i < REC_SLOT_CLAIMS_MAX; i++)
+		rec_buffer_release(&slot->claims[i].texts);
 	return rec_free(s->allocator, slot);
 }
 

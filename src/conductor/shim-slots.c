@@ -20,6 +20,7 @@
 #define FILES_PER_SLOT 5u
 #define UNSETTLED_AGAIN_MS 5
 #define TASK_JSON_BYTES_MAX (96u << 20) /* a task with its texts, escaped */
+#define TASK_JSON_BYTES_KEPT (64u << 10)
 
 /* ---- Commands ---- */
 
@@ -33,32 +34,71 @@ static struct slot *slot_of(struct rec_shim_slots *s, uint32_t number)
 	return number < s->slot_count ? s->slots[number] : NULL;
 }
 
-/* The child's stdin. Written in place: it is read only after START, and a crash before that makes it void. */
-static int task_write(struct rec_shim_slots *s, struct slot *slot, const struct rec_slot_order *order,
-		      struct rec_error *error)
+/* ---- Task files ---- */
+
+/* The file of an attempt that ended is written again for a later one. A file made anew for each attempt, or renamed,
+ * costs more than everything else about its start together. */
+static uint32_t task_file_free(const struct slot *slot)
 {
-	char name[REC_SLOT_TASK_AHEAD_BYTES];
-	snprintf(name, sizeof name, REC_SLOT_TASK_AHEAD, order->claim_id);
-	struct rec_buffer json;
-	rec_buffer_init(&json, s->allocator, TASK_JSON_BYTES_MAX);
-	int r = rec_task_write_json(&json, order->task, true);
-	if (r == 0)
-		r = rec_buffer_add_text(&json, "\n");
-	if (r != 0) {
-		rec_buffer_release(&json);
-		return rec_fail(error, r, "%s/%s: the task does not fit", slot->folder, name);
+	uint32_t file = 0;
+	for (size_t i = 0; i < REC_SLOT_CLAIMS_MAX; i++) {
+		const struct slot_claim *claim = &slot->claims[i];
+		bool reads = claim->state != SLOT_CLAIM_NONE && claim->state != SLOT_CLAIM_TOLD;
+		if (reads && claim->order.task_file == file)
+			file = (file + 1) % REC_SLOT_TASK_FILES;
 	}
-	int fd = openat(slot->folder_fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	size_t done = 0;
-	ssize_t n = 0;
-	while (fd >= 0 && done < json.length &&
-	       ((n = write(fd, json.data + done, json.length - done)) > 0 || errno == EINTR))
-		done += n > 0 ? (size_t)n : 0;
-	if (fd < 0 || done < json.length)
-		r = rec_fail_errno(error, errno ? errno : EIO, "%s/%s", slot->folder, name);
+	return file;
+}
+
+/* A child may have done anything to its file: linked it, so that it is somebody's by now, or made it unwritable. */
+static int task_file_open(const struct slot *slot, const char *name, struct stat *status)
+{
+	int fd = openat(slot->folder_fd, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd >= 0 && fstat(fd, status) == 0 && S_ISREG(status->st_mode) && status->st_nlink == 1)
+		return fd;
 	if (fd >= 0)
 		close(fd);
-	rec_buffer_release(&json);
+	else if (errno != EACCES && errno != ELOOP && errno != EISDIR && errno != EPERM && errno != ENXIO)
+		return -1;
+	status->st_size = 0;
+	unlinkat(slot->folder_fd, name, 0);
+	return openat(slot->folder_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+}
+
+static bool write_all(int fd, const char *bytes, size_t length)
+{
+	size_t done = 0;
+	while (done < length) {
+		ssize_t n = write(fd, bytes + done, length - done);
+		if (n == 0)
+			errno = EIO;
+		if (n == 0 || (n < 0 && errno != EINTR))
+			return false;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return true;
+}
+
+/* The child's stdin. Written in place: it is read only after START, and a crash before that makes it void. */
+static int task_write(struct rec_shim_slots *s, struct slot *slot, uint32_t file, const struct rec_slot_order *order,
+		      struct rec_error *error)
+{
+	char name[REC_SLOT_TASK_BYTES];
+	struct stat status;
+	snprintf(name, sizeof name, REC_SLOT_TASK, file);
+	rec_buffer_clear(&s->json);
+	int r = rec_task_write_json(&s->json, order->task, true);
+	r = r ? r : rec_buffer_add_text(&s->json, "\n");
+	if (r != 0)
+		return rec_fail(error, r, "%s/%s: the task does not fit", slot->folder, name);
+	int fd = task_file_open(slot, name, &status);
+	if (fd < 0 || !write_all(fd, s->json.data, s->json.length) ||
+	    ((size_t)status.st_size > s->json.length && ftruncate(fd, (off_t)s->json.length) != 0))
+		r = rec_fail_errno(error, errno, "%s/%s", slot->folder, name);
+	if (fd >= 0)
+		close(fd);
+	if (s->json.capacity > TASK_JSON_BYTES_KEPT)
+		rec_buffer_release(&s->json);
 	return r;
 }
 
@@ -78,52 +118,56 @@ static int slots_prepare(void *self, uint32_t number, const struct rec_slot_orde
 	int r = slot && !slot->adopted ? 0 : rec_fail(error, REC_E_BUG, "slot %u: not ours", number);
 	if (r == 0 && !rec_slice_equal(rec_slice_of(slot->batch_id), s->options.batch_id))
 		r = rec_slot_batch_write(s, slot, error);
-	if (r == 0)
-		r = task_write(s, slot, order, error);
+	uint32_t file = r == 0 ? task_file_free(slot) : 0;
+	r = r ? r : task_write(s, slot, file, order, error);
 	if (r != 0)
 		return r;
-	size_t title_length = title_fitting(order->task->title);
-	rec_buffer_clear(&slot->order_texts);
-	if (rec_buffer_add(&slot->order_texts, order->task->id.data, order->task->id.length) != 0 ||
-	    rec_buffer_add(&slot->order_texts, order->task->title.data, title_length) != 0)
-		return rec_fail_nomem(error);
-	if (!rec_slot_claim_add(slot, order->claim_id, SLOT_CLAIM_PREPARED))
+	struct slot_claim *claim = rec_slot_claim_add(slot, order->claim_id, SLOT_CLAIM_PREPARED);
+	if (!claim)
 		return rec_fail(error, REC_E_BUG, "slot %u: more than %u claims", number, REC_SLOT_CLAIMS_MAX);
-	slot->order = (struct rec_shim_message){.type = REC_SHIM_START,
-						.claim_id = order->claim_id,
-						.number = (int32_t)order->attempt,
-						.id_length = (uint32_t)order->task->id.length};
+	claim->order = (struct rec_shim_message){.type = REC_SHIM_START,
+						 .claim_id = order->claim_id,
+						 .number = (int32_t)order->attempt,
+						 .id_length = (uint32_t)order->task->id.length,
+						 .task_file = file};
+	rec_buffer_clear(&claim->texts);
+	if (rec_buffer_add(&claim->texts, order->task->id.data, order->task->id.length) != 0 ||
+	    rec_buffer_add(&claim->texts, order->task->title.data, title_fitting(order->task->title)) != 0) {
+		rec_slot_claim_remove(claim);
+		return rec_fail_nomem(error);
+	}
 	rec_record_write(slot->map, REC_LANE_AHEAD,
 			 (struct rec_record){.phase = REC_RECORD_STARTING, .claim_id = order->claim_id});
 	return 0;
 }
 
-static bool order_send(struct slot *slot)
+static bool order_send(struct slot *slot, const struct slot_claim *claim)
 {
-	struct rec_slice id = {slot->order_texts.data, slot->order.id_length};
-	struct rec_slice title = {slot->order_texts.data + id.length, slot->order_texts.length - id.length};
-	return rec_slot_send(slot, &slot->order, id, title);
+	struct rec_slice id = {claim->texts.data, claim->order.id_length};
+	struct rec_slice title = {claim->texts.data + id.length, claim->texts.length - id.length};
+	return rec_slot_send(slot, &claim->order, id, title);
 }
 
 /* START to the slot's shim, which is started first if there is none. One that died just now is settled by the next
  * gathering; the claim is not started meanwhile. */
-static int order_deliver(struct rec_shim_slots *s, struct slot *slot, struct rec_error *error)
+static int order_deliver(struct rec_shim_slots *s, struct slot *slot, const struct slot_claim *claim,
+			 struct rec_error *error)
 {
 	if (slot->socket < 0) {
 		int r = rec_slot_shim_start(s, slot, error);
 		if (r)
 			return r;
 	}
-	return order_send(slot) ? 0 : rec_fail(error, REC_E_IO, "%s: its shim is gone", slot->folder);
+	return order_send(slot, claim) ? 0 : rec_fail(error, REC_E_IO, "%s: its shim is gone", slot->folder);
 }
 
 static int slots_start(void *self, uint32_t number, int64_t claim_id, struct rec_error *error)
 {
 	struct slot *slot = slot_of(self, number);
 	struct slot_claim *claim = slot ? rec_slot_claim(slot, claim_id) : NULL;
-	if (!claim || claim->state != SLOT_CLAIM_PREPARED || slot->order.claim_id != claim_id)
+	if (!claim || claim->state != SLOT_CLAIM_PREPARED)
 		return rec_fail(error, REC_E_BUG, "slot %u: claim %lld is not prepared", number, (long long)claim_id);
-	int r = order_deliver(self, slot, error);
+	int r = order_deliver(self, slot, claim, error);
 	claim->state = r == 0 ? SLOT_CLAIM_SENT : SLOT_CLAIM_TOLD;
 	return r;
 }
@@ -177,12 +221,9 @@ static void slots_forget(void *self, uint32_t number, int64_t claim_id)
 		return;
 	rec_record_write(slot->map, REC_LANE_FORGOTTEN,
 			 (struct rec_record){.phase = REC_RECORD_FORGOTTEN, .claim_id = claim_id});
-	char name[REC_SLOT_TASK_AHEAD_BYTES];
-	snprintf(name, sizeof name, REC_SLOT_TASK_AHEAD, claim_id);
-	unlinkat(slot->folder_fd, name, 0); /* one that never started left it */
 	struct slot_claim *claim = rec_slot_claim(slot, claim_id);
 	if (claim)
-		*claim = (struct slot_claim){0};
+		rec_slot_claim_remove(claim);
 	if (slot->adopted && rec_slot_recorded(slot, owed) == 0)
 		s->slots[number] = rec_slot_let_go(s, slot);
 }
@@ -474,6 +515,7 @@ int rec_shim_slots_open(const struct rec_shim_options *options, struct rec_shim_
 	s->options = *options;
 	s->allocator = options->allocator;
 	s->run_fd = s->logs_fd = s->epoll_fd = -1;
+	rec_buffer_init(&s->json, s->allocator, TASK_JSON_BYTES_MAX);
 	files_raise(s);
 	int r = prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 ? 0 : rec_fail_errno(error, errno, "prctl");
 	if (r == 0)
@@ -506,5 +548,6 @@ struct rec_shim_slots *rec_shim_slots_close(struct rec_shim_slots *s)
 	rec_free(s->allocator, s->events);
 	rec_free(s->allocator, s->environment);
 	rec_free(s->allocator, s->batch_variable);
+	rec_buffer_release(&s->json);
 	return rec_free(s->allocator, s);
 }

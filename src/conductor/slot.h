@@ -21,6 +21,8 @@ enum slot_claim_state {
 struct slot_claim {
 	int64_t claim_id;
 	enum slot_claim_state state;
+	struct rec_shim_message order; /* START, while it is prepared; it names the task file */
+	struct rec_buffer texts;       /* its id and title; kept for the next claim in this place */
 };
 
 struct slot {
@@ -34,12 +36,10 @@ struct slot {
 	struct rec_record_map *map;
 	char *batch_id; /* of whoever prepared its claims */
 	struct slot_claim claims[REC_SLOT_CLAIMS_MAX];
-	struct rec_shim_message order; /* START of the claim that is prepared */
-	struct rec_buffer order_texts; /* its id and title */
-	uint32_t number;               /* the driver's name for it */
-	int64_t running_at_adoption;   /* what its shim said by HELLO; 0: nothing */
-	bool adopted;                  /* of a dead conductor; let go when nothing is left to forget */
-	int64_t hung_up_us;            /* the socket ended then, the shim's lock not yet; 0: no */
+	uint32_t number;             /* the driver's name for it */
+	int64_t running_at_adoption; /* what its shim said by HELLO; 0: nothing */
+	bool adopted;                /* of a dead conductor; let go when nothing is left to forget */
+	int64_t hung_up_us;          /* the socket ended then, the shim's lock not yet; 0: no */
 };
 
 struct rec_shim_slots {
@@ -58,6 +58,7 @@ struct rec_shim_slots {
 	size_t unsettled; /* slots that hung up, and claims that are hunted: `next` looks again by itself */
 	char **environment;
 	char *batch_variable;
+	struct rec_buffer json;     /* of the task that is prepared; kept */
 	struct rlimit files_before; /* what children get */
 };
 
@@ -87,6 +88,7 @@ void rec_slot_disconnect(struct rec_shim_slots *s, struct slot *slot);
 struct slot_claim *rec_slot_claim(struct slot *slot, int64_t claim_id); /* NULL: not known (any more) */
 struct slot_claim *rec_slot_claim_add(struct slot *slot, int64_t claim_id,
 				      enum slot_claim_state state); /* NULL: full */
+void rec_slot_claim_remove(struct slot_claim *claim);
 int rec_slot_tell(struct rec_shim_slots *s, const struct slot *slot, int64_t claim_id, enum rec_slot_event_kind kind);
 /* Says what the record says about a claim whose shim is gone: ENDED, VOID, or (it ran) the hunt begins. */
 int rec_slot_claim_settle(struct rec_shim_slots *s, struct slot *slot, struct slot_claim *claim);

@@ -18,15 +18,19 @@
  * adopting conductor's `next`, if the conductor that first heard it died before `forget`. ENDED and LOST are said
  * only when no process of the attempt is left, whatever group or session it moved to.
  *
- * What the driver keeps to: at most REC_SLOT_CLAIMS_MAX claims of a slot are not forgotten, at most one of them
- * has not been started by the slot yet (the one ahead: it starts by itself as soon as the running one ends).
+ * What the driver keeps to, so that a slot's record needs no more room than it has:
+ *   - `start` only while at most one other claim of the slot that was started or adopted is not forgotten; so one runs
+ *     or waits to be recorded, and one may be ahead: it starts by itself as soon as the running one ends;
+ *   - `prepare` only for as many claims as may be started once the group commits that they are prepared in. That group
+ *     may hold the ends of both before, so up to REC_SLOT_CLAIMS_MAX claims are not forgotten for a moment.
  */
 #ifndef REC_CONDUCTOR_SLOTS_H
 #define REC_CONDUCTOR_SLOTS_H
 
 #include "core/record.h"
 
-#define REC_SLOT_CLAIMS_MAX 2u /* as many ends as the slot's record keeps */
+#define REC_SLOT_STARTED_MAX 2u /* as many ends as the slot's record keeps */
+#define REC_SLOT_CLAIMS_MAX 4u
 
 /* What a slot needs to run a claim. Everything lives until the call returns. */
 struct rec_slot_order {

@@ -26,10 +26,13 @@ static void test_run_files__a_heartbeat_is_beside_the_task_and_nowhere_else(void
 	(void)state;
 	struct rec_buffer path;
 	rec_buffer_init(&path, NULL, 4096);
-	assert_int_equal(rec_heartbeat_path(&path, "/w/rec-run/slot-0001/task.json"), 0);
+	assert_int_equal(rec_heartbeat_path(&path, "/w/rec-run/slot-0001/task-0.json"), 0);
 	assert_string_equal(path.data, "/w/rec-run/slot-0001/heartbeat");
+	rec_buffer_clear(&path);
+	assert_int_equal(rec_heartbeat_path(&path, "/w/rec-run/slot-0001/task-1.json"), 0);
+	assert_int_equal(rec_heartbeat_path(&path, "/w/rec-run/slot-0001/task-2.json"), REC_E_INVALID);
 	assert_int_equal(rec_heartbeat_path(&path, "/etc/passwd"), REC_E_INVALID);
-	assert_int_equal(rec_heartbeat_path(&path, "task.json"), REC_E_INVALID);
+	assert_int_equal(rec_heartbeat_path(&path, "task-0.json"), REC_E_INVALID);
 	assert_int_equal(rec_heartbeat_path(&path, ""), REC_E_INVALID);
 	rec_buffer_release(&path);
 }

@@ -161,7 +161,7 @@ static struct recorded rig_records(struct rig *rig)
 
 /* A conductor that gets as far as `until` with claim 7 (and 8 ahead) in slot 0 and is killed there. Its shim lives on.
  */
-enum crash_point { CRASH_PREPARED, CRASH_RUNNING, CRASH_AHEAD };
+enum crash_point { CRASH_PREPARED, CRASH_RUNNING, CRASH_AHEAD, CRASH_IN_GROUP };
 static void conductor_crash(struct rig *rig, enum crash_point until)
 {
 	int ready[2];
@@ -172,6 +172,11 @@ static void conductor_crash(struct rig *rig, enum crash_point until)
 		rig_open(rig, "batch-1", 1);
 		if (rig->table.ops->hold(rig->table.self, rec_slice_of("batch-1"), NULL) != 0)
 			_exit(1);
+		if (until == CRASH_IN_GROUP) { /* whose end is about to be recorded with the claim of 8 */
+			rig_start(rig, 0, 6);
+			rig_expect(rig, REC_SLOT_RUNNING, 6);
+			rig_expect(rig, REC_SLOT_ENDED, 6);
+		}
 		rig_prepare(rig, 0, 7);
 		if (until != CRASH_PREPARED) {
 			rig->table.ops->start(rig->table.self, 0, 7, NULL);
@@ -179,6 +184,8 @@ static void conductor_crash(struct rig *rig, enum crash_point until)
 		}
 		if (until == CRASH_AHEAD)
 			rig_start(rig, 0, 8);
+		if (until == CRASH_IN_GROUP)
+			rig_prepare(rig, 0, 8);
 		if (write(ready[1], "x", 1) != 1)
 			_exit(1);
 		pause();
@@ -235,6 +242,50 @@ static void test_slots__a_claim_ahead_starts_by_itself(void **state)
 	rig_expect(&rig, REC_SLOT_ENDED, 1);
 	rig_expect(&rig, REC_SLOT_RUNNING, 2);
 	rig_expect(&rig, REC_SLOT_ENDED, 2);
+	rig_end(&rig);
+}
+
+static void test_slots__two_more_are_prepared_while_two_ends_wait_and_start_once_those_are_forgotten(void **state)
+{
+	(void)state;
+	struct rig rig;
+	rig_new(&rig, "read -r line; [ \"$line\" = \"$(cat \"$REC_TASK_FILE\")\" ]", 1);
+	for (int64_t claim = 1; claim < 9; claim += 2) {
+		for (int64_t i = 0; i < 2; i++)
+			rig_prepare(&rig, 0, claim + i);
+		assert_int_equal(rig_records(&rig).count, claim == 1 ? 2 : 4);
+		for (int64_t i = claim > 1 ? -2 : 0; i < 0; i++)
+			rig.table.ops->forget(rig.table.self, 0, claim + i);
+		for (int64_t i = 0; i < 2; i++)
+			assert_int_equal(rig.table.ops->start(rig.table.self, 0, claim + i, NULL), 0);
+		for (int64_t i = 0; i < 2; i++) {
+			rig_expect(&rig, REC_SLOT_RUNNING, claim + i);
+			assert_int_equal(rig_expect(&rig, REC_SLOT_ENDED, claim + i).code, 0);
+		}
+	}
+	rig_end(&rig);
+}
+
+static void test_slots__a_task_file_that_a_child_kept_is_its_own(void **state)
+{
+	(void)state;
+	struct rig rig;
+	struct stat kept, now;
+	char path[160];
+	rig_new(&rig,
+		"case $REC_CLAIM in 1) ln \"$REC_TASK_FILE\" kept;; 2) chmod 0 \"$REC_TASK_FILE\";; "
+		"3) rm \"$REC_TASK_FILE\"; ln -s kept \"$REC_TASK_FILE\";; *) grep -q '\"T1\"' \"$REC_TASK_FILE\";; "
+		"esac",
+		1);
+	for (int64_t claim = 1; claim <= 4; claim++) {
+		rig_start(&rig, 0, claim);
+		rig_expect(&rig, REC_SLOT_RUNNING, claim);
+		assert_int_equal(rig_expect(&rig, REC_SLOT_ENDED, claim).code, 0);
+		rig.table.ops->forget(rig.table.self, 0, claim);
+		snprintf(path, sizeof path, "%s/kept", rig.folder);
+		assert_int_equal(stat(path, claim == 1 ? &kept : &now), 0);
+		assert_true(claim == 1 || (now.st_ino == kept.st_ino && now.st_mtim.tv_nsec == kept.st_mtim.tv_nsec));
+	}
 	rig_end(&rig);
 }
 
@@ -426,6 +477,24 @@ static void test_recovery__a_claim_ahead_is_void_and_the_running_one_goes_on(voi
 	rig_end(&rig);
 }
 
+static void test_recovery__killed_while_ends_and_claims_are_one_group_each_is_accounted_for(void **state)
+{
+	(void)state;
+	struct rig rig;
+	rig_new(&rig, "[ $REC_CLAIM != 7 ] || " WAIT_FOR("go") "true", 1);
+	conductor_crash(&rig, CRASH_IN_GROUP);
+	struct recorded recorded = rig_records(&rig);
+	assert_int_equal(recorded.count, 3);
+	for (int64_t claim = 6; claim <= 8; claim++)
+		assert_int_equal(rig.table.ops->adopt(rig.table.self, recorded.first.slot, claim, NULL), 0);
+	rig_expect(&rig, REC_SLOT_ENDED, 6);
+	rig_expect(&rig, REC_SLOT_RUNNING, 7);
+	rig_expect(&rig, REC_SLOT_VOID, 8);
+	rig_touch(&rig, "go");
+	rig_expect(&rig, REC_SLOT_ENDED, 7);
+	rig_end(&rig);
+}
+
 static void test_recovery__slots_of_a_living_conductor_are_left_alone(void **state)
 {
 	(void)state;
@@ -466,6 +535,9 @@ int main(int count, char **arguments)
 		cmocka_unit_test(test_slots__an_attempt_runs_ends_and_is_forgotten),
 		cmocka_unit_test(test_slots__the_child_reads_its_task_as_json),
 		cmocka_unit_test(test_slots__a_claim_ahead_starts_by_itself),
+		cmocka_unit_test(
+			test_slots__two_more_are_prepared_while_two_ends_wait_and_start_once_those_are_forgotten),
+		cmocka_unit_test(test_slots__a_task_file_that_a_child_kept_is_its_own),
 		cmocka_unit_test(test_slots__stop_ends_what_runs_and_voids_what_waits),
 		cmocka_unit_test(test_slots__stop_of_a_prepared_claim_voids_it),
 		cmocka_unit_test(test_slots__a_killed_shim_is_lost_with_its_whole_tree),
@@ -476,6 +548,7 @@ int main(int count, char **arguments)
 		cmocka_unit_test(test_recovery__an_adopted_child_can_be_stopped),
 		cmocka_unit_test(test_recovery__what_was_only_prepared_is_void),
 		cmocka_unit_test(test_recovery__a_claim_ahead_is_void_and_the_running_one_goes_on),
+		cmocka_unit_test(test_recovery__killed_while_ends_and_claims_are_one_group_each_is_accounted_for),
 		cmocka_unit_test(test_recovery__slots_of_a_living_conductor_are_left_alone),
 		cmocka_unit_test(test_hunt__an_environment_must_name_claim_and_batch),
 	};

@@ -221,7 +221,7 @@ void rec_machine_on_ended(struct rec_machine *m, struct rec_now now, struct task
 	int64_t took_us = e->took_us >= 0 ? e->took_us : now.monotonic_us - a->since_us;
 	if (a->slot != NONE) {
 		struct slot *s = &m->slots[a->slot];
-		s->shorts = took_us >= AHEAD_SHORT_US ? 0 : (uint8_t)(s->shorts + (s->shorts < AHEAD_RUN_LENGTH));
+		s->shorts = took_us >= AHEAD_SHORT_US ? 0 : (uint8_t)(s->shorts + (s->shorts < UINT8_MAX));
 	}
 	a->has_exit = true;
 	a->exit = e->exit;

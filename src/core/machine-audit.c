@@ -77,17 +77,23 @@ static bool lane_is(const struct rec_machine *m, uint32_t lane, uint32_t slot)
 	return lane == NONE || (m->attempts[lane].slot == slot && m->attempts[lane].task != NONE);
 }
 
+/* Is its claim committed? */
+static unsigned stands(const struct rec_machine *m, uint32_t attempt)
+{
+	return attempt != NONE && m->attempts[attempt].claim_id != 0;
+}
+
 static const char *slots_audit(const struct rec_machine *m)
 {
 	uint64_t occupied = 0, ahead = 0, owed = 0;
 	for (uint32_t i = 0; i < m->slot_count; i++) {
 		const struct slot *s = &m->slots[i];
-		unsigned claims = s->owed + (s->running != NONE) + (s->ahead != NONE);
+		unsigned claims = s->owed + stands(m, s->running) + stands(m, s->ahead);
 		if (!lane_is(m, s->running, i) || !lane_is(m, s->ahead, i))
 			return "a slot's lane holds what is not its";
 		if (s->ahead != NONE && s->running == NONE)
 			return "something is ahead of nothing";
-		if (s->usable && claims > SLOT_CLAIMS_MAX)
+		if (s->usable && claims > SLOT_STARTED_MAX)
 			return "a slot has more claims than its record keeps";
 		occupied += s->running != NONE;
 		ahead += s->ahead != NONE;

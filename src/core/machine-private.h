@@ -17,7 +17,7 @@
 #define NONE REC_MACHINE_NONE
 #define NEVER INT64_MAX
 
-#define SLOT_CLAIMS_MAX 2     /* unforgotten claims of a slot: what its record keeps */
+#define SLOT_STARTED_MAX 2    /* claims of a slot that stand and are not recorded as ended: what its record keeps */
 #define AHEAD_RUN_LENGTH 8    /* so many short attempts in a row let a slot be claimed ahead */
 #define AHEAD_SHORT_US 100000 /* what counts as short, and how long one may wait ahead */
 #define RACE_PAUSE_US 100000  /* before a task whose claim was lost is claimed again */
@@ -95,7 +95,7 @@ struct slot {
 	uint32_t running, ahead; /* attempts, NONE */
 	uint32_t next_free;
 	uint8_t owed;   /* ended, not recorded */
-	uint8_t shorts; /* short attempts in a row, up to AHEAD_RUN_LENGTH */
+	uint8_t shorts; /* short attempts in a row, as far as they can be counted */
 	bool usable, in_free;
 };
 

@@ -1,14 +1,16 @@
 /* machine-slots.c - which slot may be given what.
  *
- * A slot's record keeps two ends. So at most two of its claims are unrecorded at any time: one that runs and one that
- * ended; or one that runs and one ahead, which starts when the first ends, as both may then wait to be recorded. */
+ * A slot's record keeps two ends. So at most two of its claims may have been started and be unrecorded at any time: one
+ * that runs and one ahead, which starts when the first ends, as both may then wait to be recorded. What ended is in the
+ * way of nothing: it is recorded by the very group that holds the slot's next claims, and those start after its commit.
+ */
 #include <assert.h>
 
 #include "core/machine-private.h"
 
 static bool slot_is_free(const struct slot *s)
 {
-	return s->usable && s->running == NONE && s->owed < SLOT_CLAIMS_MAX;
+	return s->usable && s->running == NONE;
 }
 
 /* Free ones are chained; those that are no longer free are left in the chain and passed over when they come up. */
@@ -31,12 +33,15 @@ uint32_t rec_machine_slot_free(struct rec_machine *m)
 	return m->slot_free;
 }
 
+static unsigned ahead_after(const struct rec_machine *m)
+{
+	return m->options.ahead_after ? m->options.ahead_after : AHEAD_RUN_LENGTH;
+}
+
 static bool may_be_claimed_ahead(const struct rec_machine *m, const struct slot *s)
 {
-	if (!s->usable || s->running == NONE || s->ahead != NONE || s->owed || s->shorts < AHEAD_RUN_LENGTH)
-		return false;
-	const struct attempt *a = &m->attempts[s->running];
-	return a->claim_id && a->stage == STAGE_GOING;
+	return s->usable && s->running != NONE && s->ahead == NONE && s->shorts >= ahead_after(m) &&
+	       m->attempts[s->running].stage == STAGE_GOING;
 }
 
 uint32_t rec_machine_slot_ahead(const struct rec_machine *m)

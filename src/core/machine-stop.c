@@ -272,6 +272,8 @@ void rec_machine_on_recall_due(struct rec_machine *m, struct rec_now now, struct
 		return;
 	bool late = now.monotonic_us - a->since_us >= AHEAD_SHORT_US;
 	a->recalled = true;
+	if (late) /* what runs before it is not short: nothing else is to wait behind it */
+		m->slots[a->slot].shorts = 0;
 	rec_machine_emit_for(m, REC_EFFECT_RECALL, late ? REC_WHY_TOO_LONG_AHEAD : REC_WHY_SLOT_FREE, a);
 	rec_machine_arm(m, a);
 }

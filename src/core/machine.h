@@ -191,9 +191,10 @@ struct rec_machine_options {
 	int64_t timeout_us, stall_timeout_us; /* 0: off */
 	int64_t settle_us, grace_us;
 	bool stop_on_failure, ignore_blockers;
-	bool wait;        /* the batch ends only when every task is terminal */
-	bool no_ahead;    /* never claim ahead */
-	unsigned planted; /* enum rec_planted; heeded only in the simulator's build */
+	bool wait;           /* the batch ends only when every task is terminal */
+	bool no_ahead;       /* never claim ahead */
+	uint8_t ahead_after; /* a slot is claimed ahead after so many short attempts in a row; 0: the usual number */
+	unsigned planted;    /* enum rec_planted; heeded only in the simulator's build */
 };
 
 /* Faults that the simulator plants to see that it catches them (core/planted.h). */

@@ -43,10 +43,11 @@ static void test_ahead__only_after_eight_short_attempts_of_the_slot(void **state
 	for (uint32_t runs = 6; runs <= 8; runs++) {
 		struct bench b;
 		bench_short(&b, 12, runs, 1);
-		bench_plan(&b);
-		assert_int_equal(b.plan->buckets[REC_EFFECT_CLAIM].count, runs == 8);
-		if (runs == 8)
-			assert_true(bench_effect(&b, REC_EFFECT_CLAIM)->ahead);
+		/* with the end of the eighth, the next one and one ahead of it */
+		const struct rec_effects *claims = &b.plan->buckets[REC_EFFECT_CLAIM];
+		assert_int_equal(claims->count, runs == 8 ? 2 : 1);
+		for (size_t i = 0; i < claims->count; i++)
+			assert_int_equal(claims->items[i].ahead, i == 1);
 		bench_say(&b, runs, REC_ON_STARTED);
 		bench_plan(&b);
 		assert_int_equal(b.plan->buckets[REC_EFFECT_CLAIM].count, 0); /* at most one */
@@ -91,11 +92,12 @@ static void test_ahead__starts_by_itself_when_the_one_before_it_ends(void **stat
 	exit_after(&b, 8, 1000);
 	bench_say(&b, 9, REC_ON_STARTED);
 	assert_phase(&b, 9, RUNNING);
-	/* the record holds one unrecorded end and one that runs: no room for a third */
-	assert_string_equal(bench_plan(&b), "finish t08 slot 0 claim 108 DONE: exit 0\n");
+	/* the record holds one unrecorded end and one that runs; the same group that records the end claims a third */
+	assert_string_equal(bench_plan(&b), "finish t08 slot 0 claim 108 DONE: exit 0\n"
+					    "claim t10 slot 0: behind a short one\n");
 	bench_recorded(&b, 8, REC_DONE);
-	bench_plan(&b);
-	assert_true(bench_effect(&b, REC_EFFECT_CLAIM)->ahead);
+	bench_claimed(&b, 10);
+	assert_non_null(strstr(bench_plan(&b), "start t10"));
 	bench_close(&b);
 }
 
@@ -113,6 +115,8 @@ static void test_ahead__is_recalled_when_the_one_before_it_takes_long(void **sta
 	bench_say(&b, 9, REC_ON_RELEASED);
 	bench_status(&b, 9, REC_READY);
 	assert_phase(&b, 9, QUEUED);
+	bench_plan(&b); /* nothing else is put behind the long one */
+	assert_int_equal(b.plan->buckets[REC_EFFECT_CLAIM].count, 0);
 	bench_close(&b);
 }
 

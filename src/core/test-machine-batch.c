@@ -110,24 +110,64 @@ static void test_slots__the_next_claim_goes_with_the_end_before_it(void **state)
 	bench_close(&b);
 }
 
-static void test_slots__two_unrecorded_ends_are_all_a_slot_keeps(void **state)
+static void exit_at_once(struct bench *b, uint32_t task)
+{
+	struct rec_machine_event e = {.kind = REC_ON_ENDED, .task = task, .claim_id = rec_machine_claim(b->m, task)};
+	assert_int_equal(bench_tell(b, e), 0);
+}
+
+static void test_slots__two_ends_and_two_claims_are_one_group(void **state)
 {
 	(void)state;
 	struct bench b;
 	struct rec_machine_options options = bench_options();
 	options.max_parallel = 1;
+	options.ahead_after = 1;
+	bench_open(&b, &options, 1);
+	uint32_t tasks[] = {bench_add(&b, "a"), bench_add(&b, "b"), bench_add(&b, "c"), bench_add(&b, "d"),
+			    bench_add(&b, "e")};
+	bench_link(&b);
+	see_all(&b, REC_READY);
+	bench_commit_claims(&b);
+	bench_plan(&b);
+	exit_at_once(&b, tasks[0]);
+	/* the record keeps two ends: as many are claimed once the one that is there is recorded with them */
+	assert_string_equal(bench_plan(&b), "finish a slot 0 claim 100 DONE: exit 0\nclaim b slot 0: its turn\n"
+					    "claim c slot 0: behind a short one\n");
+	bench_recorded(&b, tasks[0], REC_DONE);
+	bench_claimed(&b, tasks[1]);
+	bench_claimed(&b, tasks[2]);
+	bench_plan(&b);
+	exit_at_once(&b, tasks[1]);
+	exit_at_once(&b, tasks[2]);
+	assert_string_equal(bench_plan(&b),
+			    "finish b slot 0 claim 101 DONE: exit 0\nfinish c slot 0 claim 102 DONE: exit 0\n"
+			    "claim d slot 0: its turn\nclaim e slot 0: behind a short one\n");
+	bench_close(&b);
+}
+
+static void test_slots__one_ahead_of_a_claim_that_is_lost_is_its_slots_next(void **state)
+{
+	(void)state;
+	struct bench b;
+	struct rec_machine_options options = bench_options();
+	options.max_parallel = 1;
+	options.ahead_after = 1;
 	bench_open(&b, &options, 1);
 	uint32_t tasks[] = {bench_add(&b, "a"), bench_add(&b, "b"), bench_add(&b, "c")};
 	bench_link(&b);
 	see_all(&b, REC_READY);
-	for (int i = 0; i < 2; i++) { /* the store takes claims, but the ends stay unrecorded */
-		bench_commit_claims(&b);
-		bench_exit(&b, tasks[i], 0);
-	}
+	bench_commit_claims(&b);
 	bench_plan(&b);
-	assert_int_equal(b.plan->buckets[REC_EFFECT_CLAIM].count, 0);
+	exit_at_once(&b, tasks[0]);
+	bench_plan(&b);
 	bench_recorded(&b, tasks[0], REC_DONE);
-	assert_string_equal(bench_plan(&b), "claim c slot 0: its turn\n");
+	bench_say(&b, tasks[1], REC_ON_CLAIM_LOST);
+	bench_claimed(&b, tasks[2]);
+	assert_non_null(strstr(bench_plan(&b), "start c slot 0"));
+	assert_int_equal(b.plan->timer_us, b.now.monotonic_us + 100000); /* of b, which was lost; c waits for nothing */
+	bench_say(&b, tasks[2], REC_ON_STARTED);
+	assert_phase(&b, tasks[2], RUNNING);
 	bench_close(&b);
 }
 
@@ -497,7 +537,8 @@ int main(void)
 		cmocka_unit_test(test_queue__a_new_priority_changes_the_turn),
 		cmocka_unit_test(test_slots__no_more_run_than_allowed_nor_than_there_are_slots),
 		cmocka_unit_test(test_slots__the_next_claim_goes_with_the_end_before_it),
-		cmocka_unit_test(test_slots__two_unrecorded_ends_are_all_a_slot_keeps),
+		cmocka_unit_test(test_slots__two_ends_and_two_claims_are_one_group),
+		cmocka_unit_test(test_slots__one_ahead_of_a_claim_that_is_lost_is_its_slots_next),
 		cmocka_unit_test(test_claim__lost_the_task_waits_until_it_was_looked_at),
 		cmocka_unit_test(test_claim__lost_again_and_again_never_becomes_a_tight_circle),
 		cmocka_unit_test(test_claim__that_could_not_be_tried_pauses_all_claims_longer_each_time),

@@ -120,7 +120,7 @@ static char **environment_of(const struct rec_shim_setup *setup, const struct re
 	snprintf(texts[1], room, "REC_TASK_TITLE=%s", order->title);
 	snprintf(texts[2], room, "REC_ATTEMPT=%d", order->number);
 	snprintf(texts[3], room, "REC_CLAIM=%" PRId64, order->claim_id);
-	snprintf(texts[4], room, "REC_TASK_FILE=%s/" REC_SLOT_TASK, setup->slot_path);
+	snprintf(texts[4], room, "REC_TASK_FILE=%s/" REC_SLOT_TASK, setup->slot_path, order->task_file);
 	size_t count = 0;
 	while (setup->environment[count])
 		count++;
@@ -140,6 +140,7 @@ struct child {
 	char **arguments, **environment;
 	const char *workdir;
 	int stdin_fd, output_fd;
+	uint32_t task_file;
 	pid_t parent;
 	volatile int failed_errno; /* written by the child in our memory */
 };
@@ -190,11 +191,9 @@ static int attempt_spawn(struct rec_attempt *attempt, const struct rec_shim_setu
 	int ends[2];
 	if (argument_too_long(child->arguments))
 		return E2BIG;
-	char name[REC_SLOT_TASK_AHEAD_BYTES];
-	snprintf(name, sizeof name, REC_SLOT_TASK_AHEAD, attempt->claim_id);
-	if (renameat(setup->slot_fd, name, setup->slot_fd, REC_SLOT_TASK) != 0)
-		return errno; /* never another task's */
-	child->stdin_fd = openat(setup->slot_fd, REC_SLOT_TASK, O_RDONLY | O_CLOEXEC);
+	char name[REC_SLOT_TASK_BYTES];
+	snprintf(name, sizeof name, REC_SLOT_TASK, child->task_file);
+	child->stdin_fd = openat(setup->slot_fd, name, O_RDONLY | O_CLOEXEC);
 	if (child->stdin_fd < 0)
 		return errno;
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
@@ -227,6 +226,7 @@ void rec_attempt_start(struct rec_attempt *attempt, const struct rec_shim_setup 
 	struct child child = {.arguments = arguments_of(setup->command, order),
 			      .environment = environment_of(setup, order, texts),
 			      .workdir = setup->workdir,
+			      .task_file = order->task_file,
 			      .parent = getpid()};
 	attempt->spawn_errno = child.arguments && child.environment ? attempt_spawn(attempt, setup, &child) : ENOMEM;
 	arguments_free(child.arguments);

@@ -23,6 +23,7 @@ struct rec_shim_setup {
 struct rec_attempt_order {
 	int64_t claim_id; /* 0: none */
 	int32_t number;
+	uint32_t task_file;
 	char id[256];
 	char title[4097];
 };
@@ -43,7 +44,7 @@ struct rec_attempt {
 };
 
 void rec_attempt_init(struct rec_attempt *attempt);
-/* Starts the child: the claim's task becomes task.json and is its stdin. Never fails as such: a command that cannot
+/* Starts the child: its task file is its stdin. Never fails as such: a command that cannot
  * be executed is an attempt that ended at once, with spawn_errno set. */
 void rec_attempt_start(struct rec_attempt *attempt, const struct rec_shim_setup *setup,
 		       const struct rec_attempt_order *order);

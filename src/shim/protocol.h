@@ -22,7 +22,7 @@
 #include <inttypes.h>
 #include <stdint.h>
 
-#define REC_SHIM_VERSION 1u
+#define REC_SHIM_VERSION 2u
 #define REC_SHIM_MESSAGE_BYTES_MAX 16384
 
 enum rec_shim_type {
@@ -52,13 +52,14 @@ struct rec_shim_message {
 	uint64_t cpu_us;       /* LIFE: CPU time of the whole tree so far */
 	int64_t heartbeat_us;  /* LIFE: wall clock of the last heartbeat, 0 if none */
 	uint32_t id_length, title_length; /* START: the texts that follow, one after the other, no NUL */
+	uint32_t task_file;               /* START: which of the slot's task files is the attempt's */
 };
 /* Names in a slot's folder. */
-#define REC_SLOT_RECORD "record"            /* the lanes; its lock is the shim's life */
-#define REC_SLOT_CONTROL "control"          /* the socket */
-#define REC_SLOT_TASK "task.json"           /* what the running attempt reads */
-#define REC_SLOT_TASK_AHEAD "task.%" PRId64 /* of a claim, by the conductor; becomes task.json at its start */
-#define REC_SLOT_TASK_AHEAD_BYTES 32
+#define REC_SLOT_RECORD "record"     /* the lanes; its lock is the shim's life */
+#define REC_SLOT_CONTROL "control"   /* the socket */
+#define REC_SLOT_TASK "task-%u.json" /* what an attempt reads; of the one that runs and of the one ahead, by turns */
+#define REC_SLOT_TASK_FILES 2u
+#define REC_SLOT_TASK_BYTES 32
 #define REC_SLOT_HEARTBEAT "heartbeat" /* touched by `reconciler heartbeat` */
 
 #endif

@@ -200,8 +200,10 @@ static void attempts_advance(struct shim *shim)
 
 static void handle_start(struct shim *shim, const struct rec_shim_message *message, const char *texts, size_t length)
 {
-	struct rec_attempt_order order = {.claim_id = message->claim_id, .number = message->number};
-	if (message->id_length >= sizeof order.id || message->title_length >= sizeof order.title ||
+	struct rec_attempt_order order = {
+		.claim_id = message->claim_id, .number = message->number, .task_file = message->task_file};
+	if (message->task_file >= REC_SLOT_TASK_FILES || message->id_length >= sizeof order.id ||
+	    message->title_length >= sizeof order.title ||
 	    length != (size_t)message->id_length + message->title_length || shim->ahead.claim_id) {
 		shim->ahead.claim_id = shim->ahead.claim_id ? shim->ahead.claim_id : order.claim_id;
 		void_ahead(shim);

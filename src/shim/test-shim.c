@@ -119,10 +119,10 @@ static void rig_send(struct rig *rig, struct rec_shim_message message, const cha
 	assert_int_equal(send(rig->socket, packet, length, MSG_NOSIGNAL), (ssize_t)length);
 }
 
-static void rig_task(struct rig *rig, int64_t claim, const char *content)
+static void rig_task(struct rig *rig, uint32_t file, const char *content)
 {
-	char name[REC_SLOT_TASK_AHEAD_BYTES];
-	snprintf(name, sizeof name, REC_SLOT_TASK_AHEAD, claim);
+	char name[REC_SLOT_TASK_BYTES];
+	snprintf(name, sizeof name, REC_SLOT_TASK, file);
 	int fd = openat(rig->slot_fd, name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 	assert_int_equal(write(fd, content, strlen(content)), (ssize_t)strlen(content));
 	close(fd);
@@ -130,9 +130,11 @@ static void rig_task(struct rig *rig, int64_t claim, const char *content)
 
 static void rig_begin(struct rig *rig, int64_t claim)
 {
-	rig_task(rig, claim, "{}");
-	rig_send(rig, (struct rec_shim_message){.type = REC_SHIM_START, .claim_id = claim, .number = 1}, "T1",
-		 "a title");
+	uint32_t file = (uint32_t)claim % REC_SLOT_TASK_FILES;
+	rig_task(rig, file, "{}");
+	rig_send(rig,
+		 (struct rec_shim_message){.type = REC_SHIM_START, .claim_id = claim, .number = 1, .task_file = file},
+		 "T1", "a title");
 }
 
 static struct rec_shim_message rig_run(struct rig *rig, int64_t claim)
@@ -208,9 +210,9 @@ static void test_shim__task_arrives_by_arguments_environment_stdin_and_file(void
 	char log[1000];
 	rig_sh(&rig,
 	       "echo \"$1|$2|$3|$REC_TASK_ID|$REC_TASK_TITLE|$REC_ATTEMPT|$REC_CLAIM\"; cat; cat \"$REC_TASK_FILE\"");
-	rig_task(&rig, 5, "the task;");
-	rig_send(&rig, (struct rec_shim_message){.type = REC_SHIM_START, .claim_id = 5, .number = 3}, "a/b 'c'",
-		 "{id} $(x) %n {{..}}");
+	rig_task(&rig, 1, "the task;");
+	rig_send(&rig, (struct rec_shim_message){.type = REC_SHIM_START, .claim_id = 5, .number = 3, .task_file = 1},
+		 "a/b 'c'", "{id} $(x) %n {{..}}");
 	rig_expect(&rig, REC_SHIM_RUNNING);
 	assert_int_equal(rig_expect(&rig, REC_SHIM_ENDED).number, 0);
 	rig_log(&rig, "a%2Fb%20%27c%27/3.log", log, sizeof log);
@@ -303,7 +305,7 @@ static void test_shim__an_attempt_ahead_starts_when_the_former_ended(void **stat
 		     "done; fi; cat");
 	rig_begin(&rig, 1);
 	rig_expect(&rig, REC_SHIM_RUNNING);
-	rig_task(&rig, 2, "second");
+	rig_task(&rig, 0, "second");
 	rig_send(&rig, (struct rec_shim_message){.type = REC_SHIM_START, .claim_id = 2, .number = 1}, "T2", "");
 	close(openat(rig.slot_fd, "go", O_CREAT | O_WRONLY, 0600));
 	assert_int_equal(rig_expect(&rig, REC_SHIM_ENDED).claim_id, 1);

@@ -53,7 +53,9 @@ static enum sim_script script_for(struct sim *w, struct sim_task *task)
 static int64_t some_time(struct sim *w)
 {
 	static const int64_t spans_us[] = {1000, 50000, SIM_SECOND, 20 * SIM_SECOND};
-	return w->paths ? SIM_SECOND : spans_us[sim_choose(w, 4)] + 1;
+	if (w->paths) /* where claims ahead are told of, short */
+		return w->options.machine.ahead_after ? 1000 : SIM_SECOND;
+	return spans_us[sim_choose(w, 4)] + 1;
 }
 
 static int64_t task_of_claim(struct sim *w, int64_t claim_id);

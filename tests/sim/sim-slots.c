@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define LANE_RECORDS 2u
+
 /* ---- Records ---- */
 
 struct sim_record *sim_record_find(struct sim_folder *f, int64_t claim_id)
@@ -173,6 +175,32 @@ static bool slot_fails(struct sim *w)
 	return !w->quiet && (w->options.faults & SIM_SLOT_FAULTS) && sim_chance(w, 40);
 }
 
+/* The lane of what is not begun yet holds two: the older one is overwritten. */
+static void lane_make_room(struct sim *w, struct sim_folder *f)
+{
+	struct sim_record *oldest = NULL;
+	unsigned count = 0;
+	for (unsigned i = f->record_count; i-- > 0;)
+		if (f->records[i].state == SIM_STARTING || f->records[i].state == SIM_RECEIVED) {
+			oldest = &f->records[i];
+			count++;
+		}
+	if (count < LANE_RECORDS)
+		return;
+	if (oldest->state == SIM_RECEIVED)
+		sim_broken(w, "the record of claim %lld is overwritten before it begins", (long long)oldest->claim_id);
+	record_drop(f, oldest);
+}
+
+/* As many ends as the record keeps: whatever was started and is not forgotten may end before anybody looks. */
+static unsigned started_count(const struct sim_folder *f)
+{
+	unsigned count = 0;
+	for (unsigned i = 0; i < f->record_count; i++)
+		count += f->records[i].state != SIM_STARTING;
+	return count;
+}
+
 static int sim_prepare(void *self, uint32_t slot, const struct rec_slot_order *order, struct rec_error *error)
 {
 	struct sim_conductor *c = of(self);
@@ -182,9 +210,7 @@ static int sim_prepare(void *self, uint32_t slot, const struct rec_slot_order *o
 	if (slot_fails(w))
 		return rec_fail(error, REC_E_FULL, "sim: no room for a record");
 	struct sim_folder *f = &w->folders[sim_folder_of_slot(c, slot)];
-	for (unsigned i = f->record_count; i-- > 0;) /* the lane holds one that was not started */
-		if (f->records[i].state == SIM_STARTING)
-			record_drop(f, &f->records[i]);
+	lane_make_room(w, f);
 	if (f->record_count >= REC_SLOT_CLAIMS_MAX)
 		sim_broken(w, "slot %u is given a claim while it holds %u", slot, f->record_count);
 	int task = sim_task_find(w, order->task->id);
@@ -215,6 +241,8 @@ static int sim_start(void *self, uint32_t slot, int64_t claim_id, struct rec_err
 	}
 	if (!record)
 		return rec_fail(error, REC_E_IO, "sim: no such claim");
+	if (record->state == SIM_STARTING && started_count(f) >= REC_SLOT_STARTED_MAX)
+		sim_broken(c->w, "slot %u is to start a claim while it holds the ends of %u", slot, started_count(f));
 	shim_ensure(c->w, f); /* a new one is told, an old one's attempts are lost first */
 	if (record->state == SIM_STARTING)
 		record->state = SIM_RECEIVED;

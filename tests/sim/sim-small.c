@@ -15,17 +15,20 @@ static const struct small {
 	enum sim_script scripts[3][2];
 	uint32_t retries;
 	int64_t settle_us;
+	uint8_t ahead_after;
 } worlds[] = {
-	{"one task", 1, 1, 1, 3, 12, {0}, {{SIM_SUCCEED, SIM_SUCCEED}}, 0, 0},
-	{"one task that settles", 1, 1, 1, 2, 45, {0}, {{SIM_WRITE_DONE, SIM_SUCCEED}}, 0, 5 * SIM_SECOND},
-	{"one task that fails once", 1, 1, 1, 2, 45, {0}, {{SIM_FAIL, SIM_SUCCEED}}, 1, 0},
-	{"one task that asks", 1, 1, 1, 2, 45, {0}, {{SIM_ASK, SIM_SUCCEED}}, 0, 0},
-	{"one after the other", 2, 2, 1, 2, 35, {0, 1}, {{SIM_SUCCEED}, {SIM_SUCCEED}}, 0, 0},
-	{"two beside each other", 2, 2, 1, 2, 35, {0, 0}, {{SIM_SUCCEED}, {SIM_WRITE_FAILED, SIM_SUCCEED}}, 1, 0},
-	{"three in a row", 3, 2, 1, 2, 35, {0, 1, 2}, {{SIM_SUCCEED}, {SIM_SUCCEED}, {SIM_SUCCEED}}, 0, 0},
-	{"two that need one", 3, 2, 1, 2, 35, {0, 1, 1}, {{SIM_SUCCEED}, {SIM_SUCCEED}, {SIM_SUCCEED}}, 0, 0},
-	{"one task, two conductors", 1, 1, 2, 2, 50, {0}, {{SIM_SUCCEED, SIM_SUCCEED}}, 0, 0},
-	{"two tasks, two conductors", 2, 1, 2, 1, 240, {0, 0}, {{SIM_SUCCEED}, {SIM_SUCCEED}}, 0, 0},
+	{"one task", 1, 1, 1, 3, 12, {0}, {{SIM_SUCCEED, SIM_SUCCEED}}, 0, 0, 0},
+	{"one task that settles", 1, 1, 1, 2, 45, {0}, {{SIM_WRITE_DONE, SIM_SUCCEED}}, 0, 5 * SIM_SECOND, 0},
+	{"one task that fails once", 1, 1, 1, 2, 45, {0}, {{SIM_FAIL, SIM_SUCCEED}}, 1, 0, 0},
+	{"one task that asks", 1, 1, 1, 2, 45, {0}, {{SIM_ASK, SIM_SUCCEED}}, 0, 0, 0},
+	{"one after the other", 2, 2, 1, 2, 35, {0, 1}, {{SIM_SUCCEED}, {SIM_SUCCEED}}, 0, 0, 0},
+	{"two beside each other", 2, 2, 1, 2, 35, {0, 0}, {{SIM_SUCCEED}, {SIM_WRITE_FAILED, SIM_SUCCEED}}, 1, 0, 0},
+	{"three in a row", 3, 2, 1, 2, 35, {0, 1, 2}, {{SIM_SUCCEED}, {SIM_SUCCEED}, {SIM_SUCCEED}}, 0, 0, 0},
+	{"two that need one", 3, 2, 1, 2, 35, {0, 1, 1}, {{SIM_SUCCEED}, {SIM_SUCCEED}, {SIM_SUCCEED}}, 0, 0, 0},
+	{"one task, two conductors", 1, 1, 2, 2, 50, {0}, {{SIM_SUCCEED, SIM_SUCCEED}}, 0, 0, 0},
+	{"two tasks, two conductors", 2, 1, 2, 1, 240, {0, 0}, {{SIM_SUCCEED}, {SIM_SUCCEED}}, 0, 0, 0},
+	{"ahead of each other", 3, 1, 1, 2, 60, {0, 0, 0}, {{SIM_SUCCEED}, {SIM_SUCCEED}, {SIM_SUCCEED}}, 0, 0, 1},
+	{"ahead of one that fails", 3, 1, 1, 2, 45, {0, 0, 0}, {{SIM_SUCCEED}, {SIM_FAIL}, {SIM_SUCCEED}}, 1, 0, 1},
 };
 
 /* ---- Disturbances ---- */
@@ -144,6 +147,7 @@ static bool path_run(struct sim *w, const struct small *small, struct sim_paths 
 		.retries = small->retries,
 		.settle_us = small->settle_us,
 		.grace_us = 2 * SIM_SECOND,
+		.ahead_after = small->ahead_after,
 	};
 	paths->left = small->disturbances;
 	paths->disturb = disturb;

@@ -23,7 +23,7 @@
 #define SIM_TASKS_MAX 16
 #define SIM_CONDUCTORS_MAX 3
 #define SIM_FOLDERS_MAX 24
-#define SIM_RECORDS_MAX 4 /* of a slot; the rule is stricter */
+#define SIM_RECORDS_MAX 8 /* of a slot; the rule is stricter */
 #define SIM_PROCESSES_MAX 64
 #define SIM_SLOTS_MAX 8u       /* of one conductor */
 #define SIM_SLOT_FOREIGN 1000u /* slots of dead conductors: this plus the folder's number */

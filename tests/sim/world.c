@@ -245,6 +245,7 @@ struct sim_options sim_options_from_seed(uint64_t seed)
 	m->stall_timeout_us = (int64_t)(rec_random_below(&r, 4) == 0) * 60 * SIM_SECOND;
 	m->stop_on_failure = rec_random_below(&r, 6) == 0;
 	m->ignore_blockers = rec_random_below(&r, 8) == 0;
+	m->ahead_after = rec_random_below(&r, 3) != 0; /* worlds are too small for the usual number */
 	return o;
 }
 
