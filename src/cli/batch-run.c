@@ -26,28 +26,6 @@ void batch_run_init(struct batch_run *b, struct cli *cli)
 	snprintf(b->owner, sizeof b->owner, "%s:%d", host, (int)getpid());
 }
 
-/* ---- Where the shim is -------------------------------------------------------------------------- */
-
-/* Beside this program as installed (../libexec/reconciler), or as built (../shim). */
-static const char *shim_path(struct cli *cli)
-{
-	static const char *const places[] = {"/../libexec/reconciler/reconciler-shim", "/../shim/reconciler-shim"};
-	char self[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-	if (length < 0)
-		return NULL;
-	self[length] = '\0';
-	char *slash = strrchr(self, '/');
-	size_t capacity = (size_t)length + 64;
-	char *path = rec_arena_alloc(&cli->arena, capacity);
-	for (size_t i = 0; path && slash && i < sizeof places / sizeof *places; i++) {
-		snprintf(path, capacity, "%.*s%s", (int)(slash - self), self, places[i]);
-		if (access(path, X_OK) == 0)
-			return path;
-	}
-	return NULL;
-}
-
 /* ---- Environment -------------------------------------------------------------------------------- */
 
 /* The conductor's own, less what it sets itself, plus REC_STORE and --env. NULL: no memory. */
@@ -120,7 +98,7 @@ static int options_fill(struct running *running, struct rec_loop_options *o)
 			   .tell = tell,
 			   .context = running},
 		.slots = {.run_directory = batch_run_directory(cli),
-			  .shim_path = shim_path(cli),
+			  .shim_path = program_of_ours(cli, "reconciler-shim", "shim"),
 			  .batch_id = b->batch_id,
 			  .slot_count = b->options.machine.max_parallel,
 			  .command = b->settings.command,

@@ -123,3 +123,23 @@ int command_resolve(struct cli *cli, const char **command, struct rec_error *err
 	command[0] = path;
 	return 0;
 }
+
+const char *program_of_ours(struct cli *cli, const char *name, const char *folder)
+{
+	char self[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+	if (length < 0)
+		return NULL;
+	self[length] = '\0';
+	char *slash = strrchr(self, '/');
+	size_t capacity = (size_t)length + strlen(name) + strlen(folder) + 40;
+	char *path = rec_arena_alloc(&cli->arena, capacity);
+	if (!path || !slash)
+		return NULL;
+	*slash = '\0';
+	snprintf(path, capacity, "%s/../libexec/reconciler/%s", self, name);
+	if (access(path, X_OK) == 0)
+		return path;
+	snprintf(path, capacity, "%s/../%s/%s", self, folder, name);
+	return access(path, X_OK) == 0 ? path : NULL;
+}

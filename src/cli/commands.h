@@ -36,6 +36,7 @@ extern const struct command command_status;
 extern const struct command command_wait;
 extern const struct command command_logs;
 extern const struct command command_heartbeat;
+extern const struct command command_tracker_test;
 extern const struct command command_completion;
 
 #endif

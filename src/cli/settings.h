@@ -50,5 +50,8 @@ int command_split(struct cli *cli, const char *text, const char ***ret_words, si
 /* Replaces command[0] by the absolute path of the program (looked for in PATH if it has no slash). 0, or REC_E_INVALID
  * saying that it cannot be found or executed. */
 int command_resolve(struct cli *cli, const char **command, struct rec_error *error);
+/* A program of ours that no user calls: in libexec beside this one as installed, or ../FOLDER/NAME as built. Lives in
+ * cli->arena; NULL: there is none. */
+const char *program_of_ours(struct cli *cli, const char *name, const char *folder);
 
 #endif

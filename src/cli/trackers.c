@@ -1,7 +1,6 @@
 /* trackers.c - see trackers.h. */
 #include "cli/trackers.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -22,28 +21,6 @@ struct listing {
 	size_t count;
 	struct rec_error *error;
 };
-
-/* ---- Programs of ours --------------------------------------------------------------------------- */
-
-const char *trackers_program(struct cli *cli, const char *name, const char *folder)
-{
-	char self[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-	if (length < 0)
-		return NULL;
-	self[length] = '\0';
-	char *slash = strrchr(self, '/');
-	size_t capacity = (size_t)length + strlen(name) + strlen(folder) + 40;
-	char *path = rec_arena_alloc(&cli->arena, capacity);
-	if (!path || !slash)
-		return NULL;
-	*slash = '\0';
-	snprintf(path, capacity, "%s/../%s/%s", self, folder, name);
-	if (access(path, X_OK) == 0)
-		return path;
-	snprintf(path, capacity, "%s/../libexec/reconciler/%s", self, name);
-	return access(path, X_OK) == 0 ? path : NULL;
-}
 
 /* ---- [tracker NAME] ----------------------------------------------------------------------------- */
 
@@ -134,7 +111,7 @@ static bool github_is_wanted(const struct listing *l, const char *host, const ch
 /* The helper's command line: reconciler-github [--api-url URL] [--token-file FILE]. NULL: no memory. */
 static const char **github_command(struct listing *l, const char *token_file)
 {
-	const char *program = trackers_program(l->cli, "reconciler-github", "github");
+	const char *program = program_of_ours(l->cli, "reconciler-github", "github");
 	const char *api_url = own_text(l, "github", "api_url");
 	const char **words = rec_arena_alloc(&l->cli->arena, 6 * sizeof *words);
 	size_t used = 0;
@@ -195,7 +172,7 @@ int trackers_open(struct cli *cli, struct rec_trackers **ret_trackers)
 		const struct rec_trackers_options options = {
 			.trackers = l.items,
 			.count = l.count,
-			.leash_path = trackers_program(cli, "reconciler-leash", "shim"),
+			.leash_path = program_of_ours(cli, "reconciler-leash", "shim"),
 		};
 		r = rec_trackers_new(&options, ret_trackers, &error);
 	}

@@ -13,8 +13,4 @@
  * all that is asked here; its text is read by reconciler-github alone. */
 int trackers_open(struct cli *cli, struct rec_trackers **ret_trackers);
 
-/* A program of ours that no user calls: in libexec beside this one as installed, or ../FOLDER/NAME as built. Lives in
- * cli->arena; NULL: there is none. */
-const char *trackers_program(struct cli *cli, const char *name, const char *folder);
-
 #endif

@@ -104,7 +104,7 @@ class Fish(Completion):
         self.run_shell("fish", "-n", "script")
 
     def test_everything(self):
-        self.assertEqual(len(self.complete("reconciler ")), 18)
+        self.assertEqual(len(self.complete("reconciler ")), 19)
         self.assertEqual(self.complete("reconciler task ex"), ["export"])
         self.assertEqual(self.complete("reconciler check --batch"), ["--batch", "--batch-state"])
         self.assertEqual(self.complete("reconciler --format n"), ["ndjson"])

@@ -31,7 +31,7 @@ class Help(Case):
             for option in ("-C", "--store", "--format", "--json", "--color", "--quiet", "--verbose", "--help",
                            "--version"):
                 self.assertIn(option, text, path)
-        self.assertEqual(len(seen), 33)
+        self.assertEqual(len(seen), 35)
         wanted = {
             ("init",): [], ("check",): ["--batch-state", "--batch"],
             ("apply",): ["--batch-state", "--batch", "--dry-run"], ("watch",): ["--batch-state", "--batch", "--apply"],
@@ -45,7 +45,7 @@ class Help(Case):
                        "--retry-delay", "--timeout", "--stall-timeout", "--settle", "--grace", "--wait",
                        "--ignore-blockers", "--child-owns-run", "--dry-run", "--detach", "--workdir", "--env",
                        "--log-limit", "--on-end"],
-            ("resume",): [], ("stop",): ["--force"], ("status",): [], ("wait",): [], ("heartbeat",): [],
+            ("tracker", "test"): ["--url", "--timeout"], ("resume",): [], ("stop",): ["--force"], ("status",): [], ("wait",): [], ("heartbeat",): [],
             ("logs",): ["--attempt", "--follow"],
         }
         for path, options in wanted.items():
