@@ -26,7 +26,22 @@
 	X(BLOCKERS_RESOLVED, "all blockers resolved")                                                                  \
 	X(BLOCKERS_OPEN, "open blockers remain")                                                                       \
 	X(NO_BLOCKERS, "blocked without blockers")                                                                     \
-	X(NO_NEW_ANSWER, "blocked again without a new answer")
+	X(NO_NEW_ANSWER, "blocked again without a new answer")                                                         \
+	X(ISSUE_COMPLETED, "issue closed as completed")                                                                \
+	X(ISSUE_NOT_PLANNED, "issue closed as not planned")                                                            \
+	X(ISSUE_CLOSED_OTHERWISE, "issue closed for a reason we do not know")                                          \
+	X(ISSUE_REOPENED, "issue reopened")                                                                            \
+	X(PULL_REQUEST_MERGED, "pull request merged")                                                                  \
+	X(PULL_REQUEST_CLOSED, "pull request closed without merging")                                                  \
+	X(PULL_REQUEST_REOPENED, "pull request reopened")                                                              \
+	X(NEW_COMMENTS, "new comments")                                                                                \
+	X(NOTHING_NEW, "nothing new at the tracker")                                                                   \
+	X(LINK_GONE, "gone at the tracker")                                                                            \
+	X(TRACKER_UNKNOWN, "unknown at the tracker")                                                                   \
+	X(OBSERVATION_OLDER, "older than what is known")                                                               \
+	X(OBSERVATION_TIE, "as old as what is known; to be read again")                                                \
+	X(NOT_LINKED, "task is not linked")                                                                            \
+	X(NO_TRACKER, "no tracker for its link")
 
 enum rec_reason {
 #define REC_REASON_ENUM(name, text) REC_REASON_##name,
