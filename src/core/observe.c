@@ -326,10 +326,13 @@ void rec_observe(const struct rec_observe_input *input, struct rec_observed_outc
 		reason_set(out, REC_REASON_NOT_FOUND);
 		return;
 	}
-	if ((unsigned)in->stored >= REC_STATUS_COUNT) { /* what changed is still to be acted on when it is mended */
+	if ((unsigned)in->stored >= REC_STATUS_COUNT) {
 		out->verdict.stored = REC_STATUS_UNRECOGNISED;
 		reason_set(out, REC_REASON_UNRECOGNISED_STATUS);
 		out->verdict.discrepancy = 1;
+		/* what changed is still to be acted on when the row is mended, so it must not be called unchanged */
+		out->link.validator = (struct rec_slice){NULL, 0};
+		out->remember = in->link->validator.data != NULL;
 		return;
 	}
 	observation_judge(in, out);

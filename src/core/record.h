@@ -93,7 +93,8 @@ struct rec_batch_task {
 /* ---- Links and observations ---------------------------------------------------------------------- */
 
 #define REC_LINK_URL_BYTES_MAX 2048
-#define REC_VALIDATOR_BYTES_MAX 4096 /* of validators and cursors, too */
+#define REC_VALIDATOR_BYTES_MAX 4096 /* of cursors, too */
+#define REC_CURSOR_KEY_BYTES_MAX 1024
 
 /* What a tracker says of an issue or a pull request. UNKNOWN: it could not be seen, which says nothing about it;
  * UNCHANGED: nothing new since the observation whose validator was sent along. */

@@ -158,7 +158,7 @@ static void test_observe__every_rule_for_every_stored_status(void **state)
 static void test_observe__a_missing_task_and_an_unknown_status_are_left_alone(void **state)
 {
 	(void)state;
-	const struct rec_link link = link_of(ISSUE, REC_OBSERVED_OPEN, NULL, T1);
+	struct rec_link link = link_of(ISSUE, REC_OBSERVED_OPEN, NULL, T1);
 	const struct rec_observation o = seen(REC_OBSERVED_CLOSED, NULL, T2);
 	struct rec_observed_outcome out = observe(&link, &o, REC_STATUS_ABSENT);
 	assert_string_equal(rec_reason_text(out.verdict.reason), "task not found");
@@ -168,6 +168,11 @@ static void test_observe__a_missing_task_and_an_unknown_status_are_left_alone(vo
 	assert_string_equal(rec_reason_text(out.verdict.reason), "unrecognised status in durable state");
 	assert_true(out.verdict.discrepancy);
 	assert_false(out.tell || out.remember);
+	link.validator = S("a1"); /* by which the next answer would be "unchanged" */
+	out = observe(&link, &o, REC_STATUS_UNRECOGNISED);
+	assert_true(out.remember);
+	assert_null(out.link.validator.data);
+	assert_int_equal(out.link.state, REC_OBSERVED_OPEN);
 }
 
 /* ---- Time ---- */

@@ -117,6 +117,7 @@ void rec_results_release(struct rec_results *r)
 {
 	r->verdicts = rec_free(r->snapshot.allocator, r->verdicts);
 	r->believed = rec_free(r->snapshot.allocator, r->believed);
+	r->trackers = rec_free(r->snapshot.allocator, r->trackers);
 	rec_snapshot_release(&r->snapshot);
 }
 
@@ -151,6 +152,8 @@ void rec_results_view(const struct rec_results *r, size_t index, struct rec_resu
 	if (r->verdicts[index].stored == REC_STATUS_UNRECOGNISED)
 		raw = rec_snapshot_raw(&r->snapshot, index);
 	rec_verdict_view(r->verdicts[index], r->snapshot.ids[index], raw, ret_view);
+	if (r->trackers && r->trackers[index])
+		ret_view->source = r->trackers[index];
 }
 
 #define TEXT(literal) ((struct rec_slice){literal, sizeof(literal) - 1})

@@ -19,6 +19,9 @@ struct rec_results {
 	uint8_t *believed;            /* [snapshot.count] enum rec_status */
 	uint64_t counts[REC_ACTION_COUNT];
 	uint64_t calls; /* results that call for something */
+	/* [snapshot.count], or NULL; where not NULL, the name of the tracker that a verdict is from. The array is the
+	 * results' own, the names are not. */
+	const char **trackers;
 };
 /* ids == NULL: every id of `belief` in its order, or, without a belief (NULL), every task in id order.
  * Exactly one result per id, duplicates included. The ids must outlive the results (belief's too).

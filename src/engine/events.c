@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "engine/apply.h"
+#include "engine/observation.h"
 
 /* ---- Verifying ---- */
 
@@ -72,12 +73,21 @@ static bool status_is(struct rec_slice recorded, enum rec_status status)
 	return rec_slice_equal(recorded, rec_slice_of(rec_status_text(status)));
 }
 
+/* A tracker goes by its own name, which is none of ours. */
+static bool source_is(struct rec_slice recorded, enum rec_source source)
+{
+	if (source == REC_SOURCE_TRACKER)
+		return recorded.length > 0 && !rec_slice_equal(recorded, rec_slice_of("store")) &&
+		       !rec_slice_equal(recorded, rec_slice_of("blockers"));
+	return rec_slice_equal(recorded, rec_slice_of(rec_source_text(source)));
+}
+
 static bool verdict_is_recorded(const struct rec_event *event, struct rec_verdict verdict)
 {
 	const char *name = action_events[verdict.action];
 	return rec_slice_equal(event->action, rec_slice_of(rec_action_text((enum rec_action)verdict.action))) &&
 	       rec_slice_equal(event->reason, rec_slice_of(rec_reason_text((enum rec_reason)verdict.reason))) &&
-	       rec_slice_equal(event->source, rec_slice_of(rec_source_text((enum rec_source)verdict.source))) &&
+	       source_is(event->source, (enum rec_source)verdict.source) &&
 	       status_is(event->external_status, (enum rec_status)verdict.external) &&
 	       (!name || rec_slice_equal(event->event, rec_slice_of(name)));
 }
@@ -115,26 +125,58 @@ static void difference_show(char out[SENTENCE_BYTES], const struct rec_event *ev
 }
 
 struct verification {
+	const struct rec_allocator *allocator;
 	rec_difference_fn *fn;
 	void *context;
 	uint64_t checked, different;
 };
 
+/* Decides again what rested on the store; *ret_problem: why it cannot be. */
+static struct rec_verdict redecide(const struct rec_event *event, const char **ret_problem)
+{
+	struct inputs inputs;
+	*ret_problem = inputs_read(event, &inputs);
+	if (*ret_problem)
+		return (struct rec_verdict){0};
+	return rec_apply_fact(inputs.kind, &inputs.fact, inputs.believed);
+}
+
+/* The same for what a tracker said. 0 or REC_E_NOMEM. */
+static int redecide_observation(const struct verification *v, const struct rec_event *event,
+				struct rec_verdict *ret_verdict, const char **ret_problem)
+{
+	struct rec_arena arena;
+	struct rec_error ignored;
+	struct rec_observation_record record;
+	struct rec_observed_outcome outcome;
+	rec_arena_init(&arena, v->allocator);
+	int r = rec_observation_read(event->observation, &arena, &record, &ignored);
+	*ret_problem = r == REC_E_INVALID ? "what it records as observation is none" : NULL;
+	if (r == 0) {
+		if (event->current_status.data)
+			record.input.stored = rec_status_parse(event->current_status);
+		rec_observe(&record.input, &outcome);
+		*ret_verdict = outcome.verdict;
+	}
+	rec_arena_release(&arena);
+	return r == REC_E_NOMEM ? r : 0;
+}
+
 static int event_verify(void *context, const struct rec_event *event)
 {
 	struct verification *v = context;
-	struct inputs inputs;
 	struct rec_verdict verdict = {0};
+	const char *problem = NULL;
 	char sentence[SENTENCE_BYTES];
 	if (!is_decision(event))
 		return 0;
 	v->checked++;
-	const char *problem = inputs_read(event, &inputs);
-	if (!problem) {
-		verdict = rec_apply_fact(inputs.kind, &inputs.fact, inputs.believed);
-		if (verdict_is_recorded(event, verdict))
-			return 0;
-	}
+	if (!event->observation.data)
+		verdict = redecide(event, &problem);
+	else if (redecide_observation(v, event, &verdict, &problem))
+		return REC_E_NOMEM;
+	if (!problem && verdict_is_recorded(event, verdict))
+		return 0;
 	v->different++;
 	difference_show(sentence, event, problem, verdict);
 	return v->fn ? v->fn(v->context, event->seq, sentence) : 0;
@@ -143,8 +185,10 @@ static int event_verify(void *context, const struct rec_event *event)
 int rec_events_verify(struct rec_store *s, rec_difference_fn *fn, void *context, uint64_t *ret_checked,
 		      uint64_t *ret_different, struct rec_error *error)
 {
-	struct verification v = {.fn = fn, .context = context};
+	struct verification v = {.allocator = rec_store_allocator(s), .fn = fn, .context = context};
 	int r = rec_store_events(s, 0, 0, event_verify, &v, error);
+	if (r == REC_E_NOMEM)
+		return rec_fail_nomem(error);
 	if (r)
 		return r;
 	if (ret_checked)

@@ -7,7 +7,6 @@
 
 #include <math.h>
 
-#define CURSOR_KEY_BYTES_MAX 1024u
 #define SHORT_TEXT_BYTES_MAX 4096u /* times, owners, names of events */
 
 int rec_argument_id(const char *what, struct rec_slice id, struct rec_error *error)
@@ -334,7 +333,7 @@ int rec_argument_link(const struct rec_link *link, struct rec_error *error)
 int rec_argument_cursor(struct rec_slice tracker, struct rec_slice key, struct rec_slice value, struct rec_error *error)
 {
 	const struct text_rule rules[] = {
-		{"cursor key", key, CURSOR_KEY_BYTES_MAX, true},
+		{"cursor key", key, REC_CURSOR_KEY_BYTES_MAX, true},
 		{"cursor", value, REC_VALIDATOR_BYTES_MAX, false},
 	};
 	int r = rec_argument_id("tracker", tracker, error);

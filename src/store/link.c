@@ -64,14 +64,18 @@ int rec_store_link_remove(struct rec_store *s, struct rec_slice task_id, struct 
 int rec_store_link_observed(struct rec_store *s, const struct rec_link *link, struct rec_error *error)
 {
 	bool own;
+	char now[REC_TIMESTAMP_BYTES];
 	int r = link_enter(s, &own, error);
 	if (r < 0)
 		return r;
+	struct rec_link complete = *link;
+	if (!complete.observed_at.data && complete.state != REC_OBSERVED_UNKNOWN)
+		complete.observed_at = rec_store_now(s, now);
 	r = rec_argument_link(link, error);
 	if (r == 0)
 		r = task_exists(s, link->task_id, error);
 	if (r == 0)
-		r = s->ops->link_observed(s, link, error);
+		r = s->ops->link_observed(s, &complete, error);
 	return rec_write_leave(s, "observe link", own, r, REC_MAY(REC_NOT_FOUND), error);
 }
 

@@ -17,7 +17,7 @@ struct layout {
 #define BATCH(field) offsetof(struct rec_batch, field)
 #define BATCH_TASK(field) offsetof(struct rec_batch_task, field)
 #define LINK(field) offsetof(struct rec_link, field)
-#define CURSOR(field) offsetof(struct rec_tracker_cursor, field)
+#define CURSOR(field) offsetof(struct rec_memory_kept, field)
 
 LAYOUT(task, struct rec_task, TASK(id), TASK(title), TASK(description), TASK(status_text), TASK(depends_on_raw),
        TASK(parent_id), TASK(external_url), TASK(created_at), TASK(updated_at), TASK(prd_id), TASK(uncertainty_level),
@@ -32,7 +32,7 @@ LAYOUT(batch, struct rec_batch, BATCH(batch_id), BATCH(owner), BATCH(options), B
 LAYOUT(batch_task, struct rec_batch_task, BATCH_TASK(task_id), BATCH_TASK(phase), BATCH_TASK(reason));
 LAYOUT(link, struct rec_link, LINK(task_id), LINK(url), LINK(reason), LINK(time), LINK(moved_to), LINK(validator),
        LINK(observed_at), LINK(made_done_at));
-LAYOUT(cursor, struct rec_tracker_cursor, CURSOR(key), CURSOR(value));
+LAYOUT(cursor, struct rec_memory_kept, CURSOR(key), CURSOR(value));
 
 static size_t slices_bytes(const struct rec_slice *slices, size_t count)
 {
@@ -199,7 +199,7 @@ struct rec_memory_link *rec_memory_link_new(const struct rec_allocator *a, const
 }
 
 struct rec_memory_tracker_cursor *rec_memory_tracker_cursor_new(const struct rec_allocator *a,
-								const struct rec_tracker_cursor *cursor)
+								const struct rec_memory_kept *cursor)
 {
 	struct rec_memory_tracker_cursor *row =
 		rec_memory_row_new(a, sizeof *row + texts_bytes(&cursor_layout, cursor));

@@ -81,7 +81,7 @@ struct rec_memory_link {
 };
 struct rec_memory_tracker_cursor {
 	struct rec_memory_row row;
-	struct rec_tracker_cursor {
+	struct rec_memory_kept {
 		struct rec_slice key, value;
 	} cursor;
 };
@@ -124,7 +124,7 @@ struct rec_memory_batch_task *rec_memory_batch_task_new(const struct rec_allocat
 							const struct rec_batch_task *task);
 struct rec_memory_link *rec_memory_link_new(const struct rec_allocator *a, const struct rec_link *link);
 struct rec_memory_tracker_cursor *rec_memory_tracker_cursor_new(const struct rec_allocator *a,
-								const struct rec_tracker_cursor *cursor);
+								const struct rec_memory_kept *cursor);
 struct rec_memory_id *rec_memory_id_new(const struct rec_allocator *a, struct rec_slice id);
 struct rec_memory_change *rec_memory_change_new(const struct rec_allocator *a, struct rec_slice id, int64_t time_us);
 struct rec_memory_attempt *rec_memory_attempt_new(const struct rec_allocator *a, struct rec_slice task_id,

@@ -212,7 +212,7 @@ const size_t rec_sqlite_trigger_count = sizeof rec_sqlite_triggers / sizeof *rec
 /* ---- Indexes ---- */
 
 /* On their tables; an index that is not unique cannot make a write fail, and without these the blockers of one
- * task cost a scan of all blockers, a roll-up a scan of all tasks. */
+ * task cost a scan of all blockers, a roll-up and a look at the links a scan of all tasks. */
 const struct rec_sqlite_trigger rec_sqlite_indexes[] = {
 	{.name = "rec_blockers_task",
 	 .table = "blockers",
@@ -222,5 +222,9 @@ const struct rec_sqlite_trigger rec_sqlite_indexes[] = {
 	 .table = "tasks",
 	 .task_columns = REC_SQLITE_BIT(REC_SQLITE_TASK_parent_id),
 	 .sql = "CREATE INDEX rec_tasks_parent ON tasks(parent_id) WHERE parent_id IS NOT NULL"},
+	{.name = "rec_tasks_url",
+	 .table = "tasks",
+	 .task_columns = REC_SQLITE_BIT(REC_SQLITE_TASK_external_url),
+	 .sql = "CREATE INDEX rec_tasks_url ON tasks(external_url) WHERE external_url IS NOT NULL"},
 };
 const size_t rec_sqlite_index_count = sizeof rec_sqlite_indexes / sizeof *rec_sqlite_indexes;

@@ -323,12 +323,13 @@ int rec_store_link_remove(struct rec_store *s, struct rec_slice task_id, struct 
 typedef int rec_link_fn(void *context, const struct rec_link *link);
 int rec_store_links(struct rec_store *s, struct rec_slice task_id, rec_link_fn *fn, void *context,
 		    struct rec_error *error);
-/* Remembers what `link` says below `implicit` about the link (task_id, url). REC_NOT_FOUND, and nothing is kept, if
- * that is no link of the task now: neither explicit nor its external_url. */
+/* Remembers what `link` says below `implicit` about the link (task_id, url); observed_at absent -> now, once there is a
+ * state. REC_NOT_FOUND, and nothing is kept, if that is no link of the task now: neither explicit nor its external_url.
+ */
 int rec_store_link_observed(struct rec_store *s, const struct rec_link *link, struct rec_error *error);
 
 /* What a tracker's helper wants to be given back next time: opaque texts under keys of its own. `value` absent: forget
- * it. Keys are at most 1,024 bytes, values REC_VALIDATOR_BYTES_MAX; the tracker's name is an id. */
+ * it. Keys are at most REC_CURSOR_KEY_BYTES_MAX bytes, values REC_VALIDATOR_BYTES_MAX; the tracker's name is an id. */
 int rec_store_tracker_cursor_put(struct rec_store *s, struct rec_slice tracker, struct rec_slice key,
 				 struct rec_slice value, struct rec_error *error);
 /* In the order of the keys. */

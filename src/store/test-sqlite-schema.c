@@ -132,7 +132,7 @@ static void test_init__brings_back_what_is_missing_of_ours(void **state)
 	struct rec_claim claim = {.task_id = S("t")};
 	must(f, rec_store_claim(f->store, &claim, NULL, &f->error));
 	assert_true(sqlite_of(f)->schema.feed);
-	assert_int_equal(sqlite_of(f)->schema.indexes, 3);
+	assert_int_equal(sqlite_of(f)->schema.indexes, 7);
 }
 
 static int link_count(void *context, const struct rec_link *link)

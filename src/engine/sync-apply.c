@@ -1,0 +1,310 @@
+/* sync-apply.c - writing what a pass has taken. Inside the group nobody else can write, so what is decided there on the
+ * link and the task as they are then is what is written; what was decided before only says which links are worth it.
+ */
+#include "engine/moves.h"
+#include "engine/observation.h"
+#include "engine/sync-private.h"
+
+#define GROUP_LINKS_MAX 500
+#define OBSERVATION_BYTES_MAX 65536u
+
+struct applying {
+	struct rec_sync *y;
+	struct rec_moves moves;
+	struct rec_buffer observation; /* the event's text */
+	struct rec_sync_link *links[GROUP_LINKS_MAX];
+	bool wrote[GROUP_LINKS_MAX]; /* a status */
+	size_t count;
+};
+
+/* ---- One link, inside the group ---- */
+
+struct link_search {
+	struct rec_arena *arena;
+	struct rec_slice url;
+	struct rec_link link;
+	bool found, nomem;
+};
+
+static int link_seen(void *context, const struct rec_link *link)
+{
+	struct link_search *search = context;
+	if (!rec_slice_equal(link->url, search->url))
+		return 0;
+	search->found = true;
+	search->nomem = rec_sync_keep_link(search->arena, link, &search->link) != 0;
+	return REC_END;
+}
+
+/* The link and its task as they are now. REC_NOT_FOUND: one of them is no more. */
+static int now_read(struct applying *a, const struct rec_sync_link *l, struct rec_arena *arena,
+		    struct rec_link *ret_link, struct rec_task *ret_task, struct rec_error *error)
+{
+	struct link_search search = {.arena = arena, .url = l->link.url};
+	int r = rec_store_links(a->y->store, l->link.task_id, link_seen, &search, error);
+	if (r < 0)
+		return r;
+	if (search.nomem)
+		return rec_fail_nomem(error);
+	if (!search.found)
+		return REC_NOT_FOUND;
+	*ret_link = search.link;
+	return rec_store_get(a->y->store, l->link.task_id, arena, ret_task, error);
+}
+
+static const char *event_name(enum rec_action action)
+{
+	static const char *const names[REC_ACTION_COUNT] = {
+		[REC_NONE] = "RECONCILIATION_TASK_NOTICE",
+		[REC_SKIP] = "RECONCILIATION_TASK_SKIPPED",
+		[REC_KILL] = "RECONCILIATION_TASK_KILLED",
+		[REC_REQUEUE] = "RECONCILIATION_TASK_REQUEUED",
+	};
+	return names[action];
+}
+
+static int event_record(struct applying *a, const struct rec_sync_link *l, const struct rec_task *task,
+			const struct rec_observe_input *input, struct rec_verdict verdict, struct rec_error *error)
+{
+	struct rec_event event = {
+		.event = rec_slice_of(event_name((enum rec_action)verdict.action)),
+		.batch_id = a->y->batch_id,
+		.task_id = l->link.task_id,
+		.action = rec_slice_of(rec_action_text((enum rec_action)verdict.action)),
+		.reason = rec_slice_of(rec_reason_text((enum rec_reason)verdict.reason)),
+		.source = rec_slice_of(a->y->trackers->names[l->tracker]),
+		.current_status = task->status_text,
+		.has_attempt = task->attempt > 0,
+		.attempt = task->attempt,
+	};
+	if (verdict.external != REC_STATUS_ABSENT)
+		event.external_status = rec_slice_of(rec_status_text((enum rec_status)verdict.external));
+	rec_buffer_clear(&a->observation);
+	int r = rec_observation_write(&a->observation, input);
+	if (r)
+		return rec_fail(error, r, "observation: cannot be written down");
+	event.observation = rec_buffer_slice(&a->observation);
+	r = rec_store_event_add(a->y->store, &event, error);
+	return r ? r : rec_moves_record(&a->moves, a->y->store, a->y->batch_id, error);
+}
+
+/* The status, by compare-and-set along a legal path; *ret_wrote. */
+static int status_write(struct applying *a, const struct rec_sync_link *l, enum rec_status from, enum rec_status to,
+			bool *ret_wrote, struct rec_error *error)
+{
+	if (rec_transition_path(from, to, NULL) < 0)
+		return rec_fail(error, REC_E_BUG, "sync: no legal way from %s to %s (please report)",
+				rec_status_text(from), rec_status_text(to));
+	int r = rec_store_set_status(a->y->store, l->link.task_id, from, to, NULL, rec_moves_add, &a->moves, error);
+	*ret_wrote = r == 0;
+	return r < 0 ? r : 0;
+}
+
+/* What the task's updated_at became: by it we know later that nobody touched it. */
+static int made_done_note(struct applying *a, struct rec_arena *arena, struct rec_link *link, struct rec_error *error)
+{
+	struct rec_task task;
+	int r = rec_store_get(a->y->store, link->task_id, arena, &task, error);
+	if (r == 0)
+		link->made_done_at = task.updated_at;
+	return r < 0 ? r : 0;
+}
+
+static int link_write(struct applying *a, struct rec_sync_link *l, struct rec_arena *arena,
+		      struct rec_observed_outcome *outcome, struct rec_error *error)
+{
+	if (outcome->made_done) {
+		int r = made_done_note(a, arena, &outcome->link, error);
+		if (r)
+			return r;
+	}
+	if (outcome->link.state != l->link.state || !rec_slice_equal(outcome->link.time, l->link.time))
+		outcome->link.observed_at = (struct rec_slice){NULL, 0}; /* now */
+	int r = rec_store_link_observed(a->y->store, &outcome->link, error);
+	return r < 0 ? r : 0;
+}
+
+static int outcome_write(struct applying *a, size_t i, struct rec_arena *arena, const struct rec_task *task,
+			 const struct rec_observe_input *input, struct rec_observed_outcome *outcome,
+			 struct rec_error *error)
+{
+	int r = 0;
+	struct rec_sync_link *l = a->links[i];
+	if (outcome->write != REC_STATUS_ABSENT) {
+		r = status_write(a, l, input->stored, outcome->write, &a->wrote[i], error);
+		if (r == 0 && !a->wrote[i])
+			return 0; /* a parent that the roll-up has just moved; the next pass sees it as it is */
+	}
+	if (r == 0 && outcome->tell)
+		r = event_record(a, l, task, input, outcome->verdict, error);
+	if (r == 0 && outcome->remember)
+		r = link_write(a, l, arena, outcome, error);
+	return r;
+}
+
+static int link_apply(struct applying *a, size_t i, struct rec_error *error)
+{
+	struct rec_arena arena;
+	struct rec_link link;
+	struct rec_task task;
+	struct rec_observe_input input;
+	struct rec_observed_outcome outcome;
+	struct rec_sync_link *l = a->links[i];
+	rec_arena_init(&arena, a->y->allocator);
+	int r = now_read(a, l, &arena, &link, &task, error);
+	if (r == 0)
+		r = rec_sync_decide(a->y, l, &link, task.status, &input, &outcome, error);
+	if (r == 0)
+		r = outcome_write(a, i, &arena, &task, &input, &outcome, error);
+	rec_arena_release(&arena);
+	return r < 0 ? r : 0; /* what is no more has nothing to be told */
+}
+
+/* ---- One group ---- */
+
+static int group_fill(struct applying *a, struct rec_error *error)
+{
+	int r = 0;
+	memset(a->wrote, 0, sizeof a->wrote);
+	for (size_t i = 0; r == 0 && i < a->count; i++)
+		r = link_apply(a, i, error);
+	return r;
+}
+
+static int group_apply(struct applying *a, int (*fill)(struct applying *a, struct rec_error *error),
+		       struct rec_error *error)
+{
+	int r = rec_store_begin(a->y->store, error);
+	if (r)
+		return r;
+	r = fill(a, error);
+	if (r) {
+		rec_store_rollback(a->y->store);
+		return r;
+	}
+	r = rec_store_commit(a->y->store, error);
+	for (size_t i = 0; r == 0 && i < a->count; i++) {
+		a->links[i]->pending = false;
+		a->links[i]->applied = a->links[i]->applied || a->wrote[i];
+	}
+	return r;
+}
+
+/* ---- Cursors ---- */
+
+/* Is a link of the tracker still to be asked once more? */
+static bool unfinished(const struct rec_sync *y, size_t tracker)
+{
+	for (size_t i = 0; i < y->link_count; i++) {
+		const struct rec_sync_link *l = &y->links[i];
+		if (l->tracker == tracker && (l->stage == REC_SYNC_AGAIN || l->stage == REC_SYNC_REASKED))
+			return true;
+	}
+	return false;
+}
+
+static const struct rec_tracker_cursor *cursor_find(const struct rec_tracker_cursor *cursors, size_t count,
+						    struct rec_slice key)
+{
+	for (size_t i = 0; i < count; i++)
+		if (rec_slice_equal(cursors[i].key, key))
+			return &cursors[i];
+	return NULL;
+}
+
+static bool cursor_differs(const struct rec_sync_tracker *of, const struct rec_tracker_cursor *now)
+{
+	const struct rec_tracker_cursor *before = cursor_find(of->cursors, of->cursor_count, now->key);
+	return !before || !rec_slice_equal(before->value, now->value);
+}
+
+/* Writes those that differ from what is stored; those that did not come this time stay. */
+static int cursors_write(struct rec_sync *y, size_t tracker, struct rec_error *error)
+{
+	const struct rec_sync_tracker *of = &y->of_trackers[tracker];
+	struct rec_slice name = rec_slice_of(y->trackers->names[tracker]);
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < of->cursors_new_count; i++)
+		if (cursor_differs(of, &of->cursors_new[i]))
+			r = rec_store_tracker_cursor_put(y->store, name, of->cursors_new[i].key,
+							 of->cursors_new[i].value, error);
+	return r;
+}
+
+static bool cursors_differ(const struct rec_sync_tracker *of)
+{
+	for (size_t i = 0; i < of->cursors_new_count; i++)
+		if (cursor_differs(of, &of->cursors_new[i]))
+			return true;
+	return false;
+}
+
+static bool cursors_due(const struct rec_sync *y, size_t tracker)
+{
+	const struct rec_sync_tracker *of = &y->of_trackers[tracker];
+	return of->cursors_new && !of->spoiled && cursors_differ(of) && !unfinished(y, tracker);
+}
+
+/* ---- All ---- */
+
+static int all_due_cursors(struct applying *a, struct rec_error *error)
+{
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < a->y->trackers->count; i++)
+		if (cursors_due(a->y, i))
+			r = cursors_write(a->y, i, error);
+	return r;
+}
+
+static int last_fill(struct applying *a, struct rec_error *error)
+{
+	int r = group_fill(a, error);
+	return r ? r : all_due_cursors(a, error);
+}
+
+static void cursors_done(struct rec_sync *y)
+{
+	for (size_t i = 0; i < y->trackers->count; i++)
+		if (cursors_due(y, i))
+			y->of_trackers[i].cursors_new = NULL;
+}
+
+static int apply_all(struct applying *a, struct rec_error *error)
+{
+	struct rec_sync *y = a->y;
+	bool cursors = false;
+	for (size_t i = 0; i < y->link_count; i++) {
+		if (!y->links[i].pending)
+			continue;
+		if (a->count == GROUP_LINKS_MAX) {
+			int r = group_apply(a, group_fill, error);
+			if (r)
+				return r;
+			a->count = 0;
+		}
+		a->links[a->count++] = &y->links[i];
+	}
+	for (size_t i = 0; i < y->trackers->count; i++)
+		cursors = cursors || cursors_due(y, i);
+	if (a->count == 0 && !cursors)
+		return 0;
+	int r = group_apply(a, last_fill, error);
+	if (r == 0)
+		cursors_done(y);
+	return r;
+}
+
+int rec_sync_apply(struct rec_sync *y, struct rec_error *error)
+{
+	struct applying *a = rec_zalloc(y->allocator, 1, sizeof *a);
+	if (!a)
+		return rec_fail_nomem(error);
+	a->y = y;
+	rec_moves_init(&a->moves, y->allocator);
+	rec_buffer_init(&a->observation, y->allocator, OBSERVATION_BYTES_MAX);
+	int r = apply_all(a, error);
+	rec_buffer_release(&a->observation);
+	rec_moves_release(&a->moves);
+	rec_free(y->allocator, a);
+	return r;
+}
