@@ -1,0 +1,179 @@
+/* token.c - the token is looked for at the start, and again after GitHub refused it. A message names where a token came
+ * from, never any of it. */
+#include "github/token.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+
+#define GH_TIME_MS 5000
+#define HOST_BYTES_MAX 256
+
+void gh_token_protect(void)
+{
+	const struct rlimit none = {0, 0};
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	(void)setrlimit(RLIMIT_CORE, &none);
+}
+
+void gh_token_forget(struct gh_token *token)
+{
+	explicit_bzero(token, sizeof *token);
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+int gh_token_read(struct rec_slice text, struct gh_token *ret_token)
+{
+	while (text.length && is_blank(text.data[text.length - 1]))
+		text.length--;
+	while (text.length && is_blank(text.data[0])) {
+		text.data++;
+		text.length--;
+	}
+	if (text.length < 1 || text.length > GH_TOKEN_BYTES_MAX)
+		return REC_E_INVALID;
+	for (size_t i = 0; i < text.length; i++)
+		if (text.data[i] <= ' ' || text.data[i] > '~')
+			return REC_E_INVALID;
+	memcpy(ret_token->text, text.data, text.length);
+	ret_token->text[text.length] = 0;
+	return 0;
+}
+
+void gh_token_hide(const struct gh_token *token, char *data, size_t length)
+{
+	size_t wanted = strlen(token->text);
+	char *found;
+	while (wanted && (found = memmem(data, length, token->text, wanted)) != NULL)
+		memset(found, '*', wanted);
+}
+
+/* REC_NOT_FOUND: not set, or empty. */
+static int from_environment(const char *name, struct gh_token *token, struct rec_error *error)
+{
+	char *value = getenv(name);
+	if (!value || !*value)
+		return REC_NOT_FOUND;
+	int r = gh_token_read(rec_slice_of(value), token);
+	explicit_bzero(value, strlen(value));
+	token->from_environment = true;
+	return r < 0 ? rec_fail(error, r, "%s: this is not a token", name) : 0;
+}
+
+static int from_file(const char *path, struct gh_token *token, struct rec_error *error)
+{
+	struct rec_buffer text;
+	rec_buffer_init(&text, NULL, 4 * GH_TOKEN_BYTES_MAX);
+	int r = rec_file_read(path, 4 * (size_t)GH_TOKEN_BYTES_MAX, &text, error);
+	if (r == REC_NOT_FOUND)
+		r = rec_fail(error, REC_E_IO, "%s: there is no such file (write the token into it, or drop token_file)",
+			     path);
+	else if (r == 0 && gh_token_read(rec_buffer_slice(&text), token) < 0)
+		r = rec_fail(error, REC_E_INVALID, "%s: this is not a token", path);
+	if (text.data)
+		explicit_bzero(text.data, text.length);
+	rec_buffer_release(&text);
+	return r;
+}
+
+/* ---- gh ---- */
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static pid_t gh_start(char *host, int output)
+{
+	char program[] = "gh", auth[] = "auth", word[] = "token", option[] = "--hostname";
+	char *arguments[] = {program, auth, word, option, host, NULL};
+	posix_spawn_file_actions_t actions;
+	pid_t pid = -1;
+	if (posix_spawn_file_actions_init(&actions) != 0)
+		return -1;
+	if (posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0) != 0 ||
+	    posix_spawn_file_actions_adddup2(&actions, output, 1) != 0 ||
+	    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0) != 0 ||
+	    posix_spawnp(&pid, program, &actions, NULL, arguments, environ) != 0)
+		pid = -1;
+	posix_spawn_file_actions_destroy(&actions);
+	return pid;
+}
+
+/* What it prints, at most `capacity` bytes, until it ends or its time is over. */
+static size_t gh_output(int fd, char *text, size_t capacity)
+{
+	int64_t deadline = now_ms() + GH_TIME_MS;
+	size_t length = 0;
+	while (length < capacity) {
+		int64_t left = deadline - now_ms();
+		struct pollfd p = {.fd = fd, .events = POLLIN};
+		int ready = left > 0 ? poll(&p, 1, (int)left) : 0;
+		if (ready < 0 && errno == EINTR)
+			continue;
+		ssize_t n = ready > 0 ? read(fd, text + length, capacity - length) : 0;
+		if (n <= 0)
+			return ready > 0 && n == 0 ? length : 0;
+		length += (size_t)n;
+	}
+	return 0; /* that is no token */
+}
+
+static int from_gh(struct rec_slice host, struct gh_token *token)
+{
+	char name[HOST_BYTES_MAX], text[GH_TOKEN_BYTES_MAX + 2];
+	int ends[2], status = -1;
+	if (host.length >= sizeof name || pipe2(ends, O_CLOEXEC) < 0)
+		return REC_NOT_FOUND;
+	memcpy(name, host.data, host.length);
+	name[host.length] = 0;
+	pid_t pid = gh_start(name, ends[1]);
+	close(ends[1]);
+	size_t length = pid > 0 ? gh_output(ends[0], text, sizeof text) : 0;
+	close(ends[0]);
+	if (pid > 0) {
+		if (length == 0)
+			kill(pid, SIGKILL);
+		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+			;
+	}
+	int r = length && status == 0 ? gh_token_read((struct rec_slice){text, length}, token) : REC_E_INVALID;
+	explicit_bzero(text, sizeof text);
+	return r < 0 ? REC_NOT_FOUND : 0;
+}
+
+int gh_token_find(const char *file, struct rec_slice host, struct gh_token *ret_token, struct rec_error *error)
+{
+	struct gh_token token = {0};
+	int r = from_environment("GITHUB_TOKEN", &token, error);
+	if (r == REC_NOT_FOUND)
+		r = from_environment("GH_TOKEN", &token, error);
+	if (r == REC_NOT_FOUND && file)
+		r = from_file(file, &token, error);
+	if (r == REC_NOT_FOUND)
+		r = from_gh(host, &token);
+	if (r == REC_NOT_FOUND)
+		token = (struct gh_token){0};
+	if (r >= 0)
+		*ret_token = token;
+	explicit_bzero(&token, sizeof token);
+	return r < 0 ? r : 0;
+}
