@@ -156,5 +156,8 @@ int rec_store_memory_share(struct rec_store *store, const struct rec_store_optio
 			   struct rec_store **ret_second, struct rec_error *error);
 int rec_store_sqlite_open(const char *path, const struct rec_store_options *options, struct rec_store **ret_store,
 			  struct rec_error *error);
+/* `uri`: as libpq takes it (postgresql://...), or "postgresql:" and keys with values. */
+int rec_store_postgres_open(const char *uri, const struct rec_store_options *options, struct rec_store **ret_store,
+			    struct rec_error *error);
 
 #endif

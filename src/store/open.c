@@ -165,9 +165,9 @@ static int uri_open(const char *uri, const struct rec_store_options *options, st
 	}
 	if (prefixed(uri, "dir:"))
 		return rec_fail(error, REC_E_UNSUPPORTED, "store 'dir:': not in this version (use sqlite:PATH)");
-	/* Nothing of such a URI is shown: it may hold a password. */
+	/* Nothing of such a URI is shown as it is: it may hold a password. */
 	if (prefixed(uri, "postgresql:") || prefixed(uri, "postgres:"))
-		return rec_fail(error, REC_E_UNSUPPORTED, "store 'postgresql:': not in this version (use sqlite:PATH)");
+		return rec_store_postgres_open(uri, options, ret_store, error);
 	if (has_scheme(uri))
 		return rec_fail(error, REC_E_UNSUPPORTED, "store '%.*s': unknown kind of store (use sqlite:PATH)",
 				(int)strcspn(uri, "/"), uri);

@@ -36,6 +36,7 @@ struct rec_store_options {
 	const struct rec_allocator *allocator; /* NULL: libc */
 	const struct rec_clock *clock;         /* NULL: the real one. For created_at and the like */
 	int64_t busy_timeout_ms;               /* 0: the default, 5,000 */
+	bool pooled; /* PostgreSQL: behind a pooler that gives each transaction another session */
 };
 
 /* ---- Opening ------------------------------------------------------------------------------------ */

@@ -1,0 +1,100 @@
+/* postgres-claims.c - claims and what attempts leave behind. The task's row holds the number of its last attempt and
+ * the blockers that were released when that was claimed; the claim's row holds those of the attempt before, so that
+ * a release can put them back. Making and ending a claim is one statement each. */
+#include "store/postgres.h"
+
+int rec_postgres_claim_add(struct rec_store *store, struct rec_claim *claim, struct rec_error *error)
+{
+	struct rec_postgres *s = rec_postgres_of(store);
+	struct rec_postgres_arguments a = {0};
+	PGresult *row = NULL;
+	rec_postgres_put_number(&a, s->counters.claim_id + 1);
+	rec_postgres_put_text(&a, claim->task_id);
+	rec_postgres_put_text(&a, claim->batch_id);
+	rec_postgres_put_text(&a, claim->owner);
+	rec_postgres_put_text(&a, claim->claimed_at);
+	rec_postgres_put_bool(&a, claim->child_owns_run);
+	int r = rec_postgres_run(s, REC_POSTGRES_CLAIM_INSERT, &a, &row, error);
+	if (r == 0 && s->pq.PQntuples(row) == 0)
+		r = REC_EXISTS;
+	if (r == 0) {
+		claim->claim_id = ++s->counters.claim_id;
+		claim->attempt = (uint32_t)rec_postgres_number(s, row, 0, 0);
+	}
+	rec_postgres_clear(s, row);
+	return r;
+}
+
+/* ---- The end of a claim ---- */
+
+static void put_finish(struct rec_postgres_arguments *a, const struct rec_finish *finish, struct rec_slice now,
+		       int64_t now_us)
+{
+	rec_postgres_put_text(a, now);
+	rec_postgres_put_number(a, now_us);
+	rec_postgres_put_text(a, finish->outcome);
+	rec_postgres_put_optional(a, finish->has_exit_code, finish->exit_code);
+	rec_postgres_put_optional(a, finish->has_exit_signal, finish->exit_signal);
+	rec_postgres_put_number(a, finish->survivors);
+}
+
+int rec_postgres_claim_end(struct rec_store *store, int64_t claim_id, const struct rec_finish *finish,
+			   struct rec_arena *arena, struct rec_slice *ret_task_id, struct rec_error *error)
+{
+	struct rec_postgres *s = rec_postgres_of(store);
+	struct rec_postgres_arguments a = {0};
+	char now[REC_TIMESTAMP_BYTES];
+	PGresult *row = NULL;
+	rec_postgres_put_number(&a, claim_id);
+	if (finish)
+		put_finish(&a, finish, rec_store_now(store, now), store->clock->wall_us(store->clock->context));
+	int r = rec_postgres_run(s, finish ? REC_POSTGRES_CLAIM_FINISH : REC_POSTGRES_CLAIM_RELEASE, &a, &row, error);
+	if (r == 0 && s->pq.PQntuples(row) == 0)
+		r = REC_NOT_FOUND;
+	if (r == 0) {
+		struct rec_slice id = rec_postgres_text(s, row, 0, 0);
+		struct rec_slice *const one[] = {&id, NULL};
+		r = rec_postgres_keep(arena, one, error);
+		if (r == 0)
+			*ret_task_id = id;
+	}
+	rec_postgres_clear(s, row);
+	return r;
+}
+
+/* ---- Listing ---- */
+
+struct claim_listing {
+	rec_claim_fn *fn;
+	void *context;
+	bool told;
+};
+
+static int claim_row(struct rec_postgres *s, const PGresult *row, int index, void *context, struct rec_error *error)
+{
+	(void)error;
+	struct claim_listing *l = context;
+	const struct rec_claim claim = {
+		.claim_id = rec_postgres_number(s, row, index, 0),
+		.task_id = rec_postgres_text(s, row, index, 1),
+		.attempt = (uint32_t)rec_postgres_number(s, row, index, 2),
+		.batch_id = rec_postgres_text(s, row, index, 3),
+		.owner = rec_postgres_text(s, row, index, 4),
+		.claimed_at = rec_postgres_text(s, row, index, 5),
+		.child_owns_run = rec_postgres_bool(s, row, index, 6),
+	};
+	l->told = true;
+	return l->fn(l->context, &claim);
+}
+
+static int claims_body(struct rec_postgres *s, void *context, struct rec_error *error)
+{
+	const struct rec_postgres_arguments none = {0};
+	return rec_postgres_stream(s, REC_POSTGRES_CLAIM_LIST, &none, claim_row, context, error);
+}
+
+int rec_postgres_claims(struct rec_store *store, rec_claim_fn *fn, void *context, struct rec_error *error)
+{
+	struct claim_listing l = {fn, context, false};
+	return rec_postgres_read(rec_postgres_of(store), claims_body, &l, &l.told, error);
+}

@@ -1,0 +1,304 @@
+/* postgres-query.c - sending a statement and waiting for what comes back. The socket is never waited for without
+ * an end: a server, or a network, that stays silent for too long is a lost connection. Statements are prepared by
+ * name at their first use on a connection, unless a pooler gives each transaction another one.
+ */
+#include "store/postgres.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#define READ_SILENCE_MS 60000  /* a large snapshot is sorted before its first row comes */
+#define WRITE_SILENCE_MS 30000 /* beyond the busy limit, after which the server itself gives up */
+
+enum { OID_BOOL = 16, OID_INT8 = 20, OID_TEXT = 25, OID_FLOAT8 = 701, OID_TEXT_ARRAY = 1009 };
+
+/* ---- Arguments ---- */
+
+static void put(struct rec_postgres_arguments *a, Oid type, const void *value, size_t length)
+{
+	int i = a->count++;
+	a->types[i] = type;
+	a->values[i] = value;
+	a->lengths[i] = (int)length;
+	a->formats[i] = 1;
+}
+
+void rec_postgres_put_text(struct rec_postgres_arguments *a, struct rec_slice text)
+{
+	put(a, OID_TEXT, text.data, text.length);
+}
+
+void rec_postgres_put_word(struct rec_postgres_arguments *a, const char *word)
+{
+	rec_postgres_put_text(a, rec_slice_of(word));
+}
+
+static void put_bits(struct rec_postgres_arguments *a, Oid type, bool present, uint64_t bits)
+{
+	unsigned char *bytes = a->numbers[a->count];
+	for (int i = 0; i < 8; i++)
+		bytes[i] = (unsigned char)(bits >> (56 - 8 * i));
+	put(a, type, present ? bytes : NULL, 8);
+}
+
+void rec_postgres_put_optional(struct rec_postgres_arguments *a, bool present, int64_t number)
+{
+	put_bits(a, OID_INT8, present, (uint64_t)number);
+}
+
+void rec_postgres_put_number(struct rec_postgres_arguments *a, int64_t number)
+{
+	rec_postgres_put_optional(a, true, number);
+}
+
+void rec_postgres_put_double(struct rec_postgres_arguments *a, bool present, double value)
+{
+	uint64_t bits;
+	memcpy(&bits, &value, sizeof bits);
+	put_bits(a, OID_FLOAT8, present, bits);
+}
+
+void rec_postgres_put_bool(struct rec_postgres_arguments *a, bool value)
+{
+	unsigned char *bytes = a->numbers[a->count];
+	bytes[0] = value;
+	put(a, OID_BOOL, bytes, 1);
+}
+
+static void add_word(struct rec_buffer *out, size_t number)
+{
+	unsigned char bytes[4];
+	for (int i = 0; i < 4; i++)
+		bytes[i] = (unsigned char)(number >> (24 - 8 * i));
+	rec_buffer_add(out, bytes, sizeof bytes);
+}
+
+/* The server's own form of an array: dimensions, may it hold NULL, type of the elements; size and lower bound; then
+ * each element behind its length. */
+int rec_postgres_put_texts(struct rec_postgres *s, struct rec_postgres_arguments *a, const struct rec_slice *texts,
+			   size_t count, struct rec_buffer *bytes, struct rec_error *error)
+{
+	rec_buffer_init(bytes, s->base.allocator, 1u << 30);
+	add_word(bytes, count > 0);
+	add_word(bytes, 0);
+	add_word(bytes, OID_TEXT);
+	if (count > 0) {
+		add_word(bytes, count);
+		add_word(bytes, 1);
+	}
+	for (size_t i = 0; i < count && !bytes->failed; i++) {
+		add_word(bytes, texts[i].length);
+		if (texts[i].length)
+			rec_buffer_add(bytes, texts[i].data, texts[i].length);
+	}
+	if (bytes->failed == REC_E_LIMIT)
+		return rec_fail(error, REC_E_LIMIT, "%s: a list of %zu texts is too long for one statement",
+				s->location, count);
+	if (bytes->failed)
+		return rec_fail_nomem(error);
+	put(a, OID_TEXT_ARRAY, bytes->data, bytes->length);
+	return 0;
+}
+
+/* ---- Waiting ---- */
+
+static int fail_silent(struct rec_postgres *s, int silence_ms, struct rec_error *error)
+{
+	s->silent = true;
+	return rec_fail(error, REC_E_BUSY, "%s: the server was silent for %d s; the connection is given up (try again)",
+			s->location, silence_ms / 1000);
+}
+
+static int silence_limit(const struct rec_postgres *s)
+{
+	int64_t limit = s->in_group ? s->base.busy_timeout_ms + WRITE_SILENCE_MS : READ_SILENCE_MS;
+	return limit < s->base.busy_timeout_ms ? (int)s->base.busy_timeout_ms : (int)limit;
+}
+
+/* Until the socket can be read (or, while something waits to be sent, written). */
+static int wait_socket(struct rec_postgres *s, bool sending, struct rec_error *error)
+{
+	int silence_ms = silence_limit(s);
+	struct pollfd socket = {.fd = s->pq.PQsocket(s->connection), .events = POLLIN};
+	if (socket.fd < 0)
+		return rec_postgres_fail(s, NULL, "wait", error);
+	if (sending)
+		socket.events |= POLLOUT;
+	for (;;) {
+		int ready = poll(&socket, 1, silence_ms);
+		if (ready > 0)
+			return 0;
+		if (ready == 0)
+			return fail_silent(s, silence_ms, error);
+		if (errno != EINTR)
+			return rec_fail_errno(error, errno, "%s: poll", s->location);
+	}
+}
+
+/* The next result of what was sent; NULL at the end. */
+static int next_result(struct rec_postgres *s, PGresult **ret_result, struct rec_error *error)
+{
+	int unsent = s->pq.PQflush(s->connection);
+	while (unsent > 0 || s->pq.PQisBusy(s->connection)) {
+		int r = unsent < 0 ? rec_postgres_fail(s, NULL, "send", error) : wait_socket(s, unsent > 0, error);
+		if (r < 0)
+			return r;
+		/* If the other side is gone, PQgetResult has the reason. */
+		if (!s->pq.PQconsumeInput(s->connection))
+			break;
+		if (unsent > 0)
+			unsent = s->pq.PQflush(s->connection);
+	}
+	*ret_result = s->pq.PQgetResult(s->connection);
+	return 0;
+}
+
+static bool failed(struct rec_postgres *s, const PGresult *result)
+{
+	ExecStatusType status = s->pq.PQresultStatus(result);
+	return status != PGRES_TUPLES_OK && status != PGRES_SINGLE_TUPLE && status != PGRES_COMMAND_OK;
+}
+
+/* Takes all results of what was sent. The last one goes to the caller; the first failure decides. */
+static int collect(struct rec_postgres *s, const char *doing, PGresult **ret_result, struct rec_error *error)
+{
+	PGresult *last = NULL, *result = NULL;
+	int r = 0;
+	for (;;) {
+		int waited = next_result(s, &result, r < 0 ? NULL : error);
+		if (waited < 0 || !result) {
+			r = r < 0 ? r : waited;
+			break;
+		}
+		if (r == 0 && failed(s, result))
+			r = rec_postgres_fail(s, result, doing, error);
+		s->pq.PQclear(last);
+		last = result;
+	}
+	if (r == 0 && !last)
+		r = rec_postgres_fail(s, NULL, doing, error);
+	if (r < 0 || !ret_result) {
+		s->pq.PQclear(last);
+		return r;
+	}
+	*ret_result = last;
+	return 0;
+}
+
+void rec_postgres_clear(struct rec_postgres *s, PGresult *result)
+{
+	s->pq.PQclear(result);
+}
+
+/* ---- Sending ---- */
+
+static int usable(struct rec_postgres *s, struct rec_error *error)
+{
+	return rec_postgres_connected(s) ? 0 : rec_postgres_fail(s, NULL, "query", error);
+}
+
+int rec_postgres_do(struct rec_postgres *s, const char *sql, PGresult **ret_result, struct rec_error *error)
+{
+	int r = usable(s, error);
+	if (r < 0)
+		return r;
+	if (!s->pq.PQsendQuery(s->connection, sql))
+		return rec_postgres_fail(s, NULL, "send", error);
+	return collect(s, "statement", ret_result, error);
+}
+
+static int prepare(struct rec_postgres *s, enum rec_postgres_query query, const struct rec_postgres_arguments *a,
+		   struct rec_error *error)
+{
+	const char *name = rec_postgres_query_name(query);
+	if (!s->pq.PQsendPrepare(s->connection, name, rec_postgres_sql(query), a->count, a->types))
+		return rec_postgres_fail(s, NULL, name, error);
+	int r = collect(s, name, NULL, error);
+	if (r == 0)
+		s->prepared[query] = true;
+	return r;
+}
+
+static int send_query(struct rec_postgres *s, enum rec_postgres_query query, const struct rec_postgres_arguments *a,
+		      struct rec_error *error)
+{
+	const char *name = rec_postgres_query_name(query);
+	int sent, r = usable(s, error);
+	if (r == 0 && !s->pooled && !s->prepared[query])
+		r = prepare(s, query, a, error);
+	if (r < 0)
+		return r;
+	if (s->pooled)
+		sent = s->pq.PQsendQueryParams(s->connection, rec_postgres_sql(query), a->count, a->types, a->values,
+					       a->lengths, a->formats, 1);
+	else
+		sent = s->pq.PQsendQueryPrepared(s->connection, name, a->count, a->values, a->lengths, a->formats, 1);
+	return sent ? 0 : rec_postgres_fail(s, NULL, name, error);
+}
+
+int rec_postgres_run(struct rec_postgres *s, enum rec_postgres_query query, const struct rec_postgres_arguments *a,
+		     PGresult **ret_result, struct rec_error *error)
+{
+	int r = send_query(s, query, a, error);
+	return r < 0 ? r : collect(s, rec_postgres_query_name(query), ret_result, error);
+}
+
+int rec_postgres_effect(struct rec_postgres *s, enum rec_postgres_query query, const struct rec_postgres_arguments *a,
+			int *ret_rows, struct rec_error *error)
+{
+	PGresult *result = NULL;
+	int r = rec_postgres_run(s, query, a, &result, error);
+	if (r == 0 && ret_rows)
+		*ret_rows = s->pq.PQntuples(result);
+	s->pq.PQclear(result);
+	return r;
+}
+
+/* ---- Row by row ---- */
+
+/* Once somebody has ended it, the rest is read and dropped: the connection must come back in order. */
+static int stream_rows(struct rec_postgres *s, const char *name, rec_postgres_row_fn *fn, void *context,
+		       struct rec_error *error)
+{
+	PGresult *result = NULL;
+	int r = 0;
+	for (;;) {
+		int waited = next_result(s, &result, r ? NULL : error);
+		if (waited < 0 || !result)
+			return r ? r : waited;
+		if (r == 0 && failed(s, result))
+			r = rec_postgres_fail(s, result, name, error);
+		int count = s->pq.PQntuples(result);
+		for (int i = 0; r == 0 && i < count; i++)
+			r = fn(s, result, i, context, error);
+		s->pq.PQclear(result);
+	}
+}
+
+int rec_postgres_stream(struct rec_postgres *s, enum rec_postgres_query query, const struct rec_postgres_arguments *a,
+			rec_postgres_row_fn *fn, void *context, struct rec_error *error)
+{
+	int r = send_query(s, query, a, error);
+	if (r < 0)
+		return r;
+	(void)s->pq.PQsetSingleRowMode(s->connection);
+	return stream_rows(s, rec_postgres_query_name(query), fn, context, error);
+}
+
+/* ---- Reads ---- */
+
+int rec_postgres_read(struct rec_postgres *s, rec_postgres_body_fn *body, void *context, const bool *told,
+		      struct rec_error *error)
+{
+	if (s->in_group)
+		return body(s, context, error);
+	int r = rec_postgres_connect(s, error);
+	if (r < 0)
+		return r;
+	r = body(s, context, error);
+	if (r != REC_E_BUSY || rec_postgres_connected(s) || (told && *told))
+		return r;
+	r = rec_postgres_connect(s, error);
+	return r < 0 ? r : body(s, context, error);
+}

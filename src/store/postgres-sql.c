@@ -1,0 +1,235 @@
+/* postgres-sql.c - every statement, as constant text; values are always bound. Each is one round trip, and each read
+ * is one statement, so that it sees one snapshot of the store.
+ *
+ * A part of a statement that writes does not see what its other parts wrote; what such a statement returns beside
+ * its effect is the state before it.
+ */
+#include "store/postgres.h"
+
+#define TASK_COLUMNS                                                                                                   \
+	"t.id,t.title,t.status,t.priority,t.depends_on,t.parent_id,t.is_leaf,t.created_at,t.description,"              \
+	"t.external_url,t.updated_at,t.prd_id,t.uncertainty_level,t.hierarchical_id,t.lineage,t.requirement_ids,"      \
+	"t.estimated_hours,t.complexity_score,t.github_issue_number,t.auto_close_github_issue,t.attempt,"              \
+	"EXISTS(SELECT FROM reconciler.claims c WHERE c.task_id=t.id)"
+#define BLOCKER_COLUMNS "b.id,b.task_id,b.question,b.answer,b.status,b.created_at,b.answered_at,b.created_by"
+#define RELEASED "b.status IN ('ANSWERED','RESOLVED')"
+#define THE_SEVEN "'{BACKLOG,READY,IN_PROGRESS,BLOCKED,FAILED,DONE,MERGED}'"
+/* $1: ids after this one; $2: statuses; $3: unrecognised ones too; $4: at most so many */
+#define LISTED                                                                                                         \
+	"t.id>$1 AND ($2::text[] IS NULL OR t.status=ANY($2) OR ($3 AND t.status<>ALL(" THE_SEVEN "))) "               \
+	"ORDER BY t.id LIMIT $4"
+/* $1: whether blockers count for BLOCKED tasks, $2: for all */
+#define BLOCKER_COUNTS                                                                                                 \
+	"WITH n AS (SELECT b.task_id,count(*) AS total,count(*) FILTER (WHERE NOT " RELEASED ") AS open,"              \
+	"count(*) FILTER (WHERE " RELEASED " AND b.id<>ALL(t.released)) AS fresh "                                     \
+	"FROM reconciler.blockers b JOIN reconciler.tasks t ON t.id=b.task_id "                                        \
+	"WHERE $2 OR ($1 AND t.status='BLOCKED') "
+#define FACTS                                                                                                          \
+	"t.status,t.attempt,EXISTS(SELECT FROM reconciler.claims c WHERE c.task_id=t.id),t.priority,t.is_leaf,"        \
+	"n.total,n.open,n.fresh "
+#define CLAIM_COLUMNS "claim_id,task_id,attempt,batch_id,owner,claimed_at,child_owns_run"
+#define LINK_KNOWN                                                                                                     \
+	"l.state,l.kind,l.reason,l.time,l.comments,l.moved_to,l.validator,l.observed_at,coalesce(l.gone,false),"       \
+	"l.made_done_at "
+#define BATCH_COLUMNS "batch_id,options,started_at,status,stop,owner,ended_at,skipped,killed,requeued,errors"
+
+static const char *const texts[REC_POSTGRES_QUERY_COUNT] = {
+	[REC_POSTGRES_TASK_GET] = "SELECT " TASK_COLUMNS "," BLOCKER_COLUMNS " FROM reconciler.tasks t "
+				  "LEFT JOIN reconciler.blockers b ON b.task_id=t.id "
+				  "WHERE t.id=$1 ORDER BY b.created_at,b.id",
+	[REC_POSTGRES_TASK_LIST] = "SELECT " TASK_COLUMNS " FROM reconciler.tasks t WHERE " LISTED,
+	[REC_POSTGRES_TASK_LIST_BLOCKERS] = "SELECT " TASK_COLUMNS "," BLOCKER_COLUMNS
+					    " FROM (SELECT * FROM reconciler.tasks t WHERE " LISTED ") t "
+					    "LEFT JOIN reconciler.blockers b ON b.task_id=t.id "
+					    "ORDER BY t.id,b.created_at,b.id",
+	[REC_POSTGRES_TASK_FIND] = "SELECT id FROM reconciler.tasks WHERE id>=$1 ORDER BY id LIMIT $2",
+	[REC_POSTGRES_TASK_EXISTS] = "SELECT EXISTS(SELECT FROM reconciler.tasks WHERE id=$1) "
+				     "OR EXISTS(SELECT FROM reconciler.blockers WHERE id=ANY($2))",
+	/* $3: only if the task itself is there */
+	[REC_POSTGRES_TASK_OF_URL] = "SELECT id FROM reconciler.tasks WHERE md5(external_url)=md5($1) AND id<>$2 "
+				     "AND (NOT $3 OR EXISTS(SELECT FROM reconciler.tasks WHERE id=$2))",
+	[REC_POSTGRES_TASK_INSERT] =
+		"INSERT INTO reconciler.tasks(id,title,status,priority,depends_on,parent_id,is_leaf,created_at,"
+		"description,external_url,updated_at,prd_id,uncertainty_level,hierarchical_id,lineage,requirement_ids,"
+		"estimated_hours,complexity_score,github_issue_number,auto_close_github_issue) "
+		"VALUES($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$17,$18,$19,$20) "
+		"ON CONFLICT (id) DO NOTHING RETURNING id",
+	[REC_POSTGRES_TASK_EDIT] = "UPDATE reconciler.tasks SET updated_at=$3,"
+				   "title=CASE WHEN $2&1<>0 THEN $4 ELSE title END,"
+				   "description=CASE WHEN $2&2<>0 THEN $5 ELSE description END,"
+				   "priority=CASE WHEN $2&4<>0 THEN $6 ELSE priority END,"
+				   "depends_on=CASE WHEN $2&8<>0 THEN $7 ELSE depends_on END,"
+				   "parent_id=CASE WHEN $2&16<>0 THEN $8 ELSE parent_id END,"
+				   "external_url=CASE WHEN $2&32<>0 THEN $9 ELSE external_url END "
+				   "WHERE id=$1 RETURNING id",
+	[REC_POSTGRES_TASK_DELETE] = "WITH d AS (DELETE FROM reconciler.tasks WHERE id=$1 "
+				     "AND NOT EXISTS(SELECT FROM reconciler.claims WHERE task_id=$1) RETURNING id) "
+				     "SELECT EXISTS(SELECT FROM d),EXISTS(SELECT FROM reconciler.tasks WHERE id=$1)",
+	[REC_POSTGRES_TASK_SET_STATUS] =
+		"WITH u AS (UPDATE reconciler.tasks SET status=$3,updated_at=$4 WHERE id=$1 AND status=$2 RETURNING "
+		"id) "
+		"SELECT EXISTS(SELECT FROM u),(SELECT status FROM reconciler.tasks WHERE id=$1)",
+	[REC_POSTGRES_TASK_SET_UNRECOGNISED] =
+		"WITH u AS (UPDATE reconciler.tasks SET status=$2,updated_at=$3 WHERE id=$1 AND status<>ALL(" THE_SEVEN
+		") RETURNING id) "
+		"SELECT EXISTS(SELECT FROM u),(SELECT status FROM reconciler.tasks WHERE id=$1)",
+	[REC_POSTGRES_TASK_PARENT] = "SELECT parent_id,status FROM reconciler.tasks WHERE id=$1",
+	[REC_POSTGRES_TASK_CHILDREN] =
+		"SELECT status,count(*) FROM reconciler.tasks WHERE parent_id=$1 GROUP BY status",
+	[REC_POSTGRES_TASK_MARK] =
+		"WITH k AS (SELECT NOT EXISTS(SELECT FROM reconciler.tasks WHERE parent_id=$1) AS leaf),"
+		"u AS (UPDATE reconciler.tasks t SET is_leaf=k.leaf FROM k WHERE t.id=$1 AND t.is_leaf<>k.leaf) "
+		"SELECT id FROM reconciler.tasks WHERE id=$1",
+
+	[REC_POSTGRES_SNAPSHOT_ALL] = "SELECT t.id,t.status FROM reconciler.tasks t ORDER BY t.id",
+	[REC_POSTGRES_SNAPSHOT_ALL_FACTS] = BLOCKER_COUNTS "GROUP BY b.task_id) SELECT t.id," FACTS
+							   "FROM reconciler.tasks t LEFT JOIN n ON n.task_id=t.id "
+							   "ORDER BY t.id",
+	[REC_POSTGRES_SNAPSHOT_IDS] = "SELECT w.n,t.status FROM unnest($1) WITH ORDINALITY AS w(id,n) "
+				      "JOIN reconciler.tasks t ON t.id=w.id",
+	[REC_POSTGRES_SNAPSHOT_IDS_FACTS] =
+		BLOCKER_COUNTS "AND t.id=ANY($3) GROUP BY b.task_id) SELECT w.n," FACTS
+			       "FROM unnest($3) WITH ORDINALITY AS w(id,n) JOIN reconciler.tasks t ON t.id=w.id "
+			       "LEFT JOIN n ON n.task_id=t.id",
+
+	[REC_POSTGRES_BLOCKER_FIND] = "SELECT id FROM reconciler.blockers WHERE id>=$1 ORDER BY id LIMIT $2",
+	[REC_POSTGRES_BLOCKER_GET] = "SELECT " BLOCKER_COLUMNS " FROM reconciler.blockers b WHERE b.id=$1",
+	[REC_POSTGRES_BLOCKERS_OF_TASK] = "SELECT " BLOCKER_COLUMNS " FROM reconciler.blockers b WHERE b.task_id=$1 "
+					  "AND NOT ($2 AND " RELEASED ") ORDER BY b.created_at,b.id",
+	[REC_POSTGRES_BLOCKER_LIST] = "SELECT " BLOCKER_COLUMNS " FROM reconciler.blockers b "
+				      "WHERE NOT ($1 AND " RELEASED ") ORDER BY b.created_at,b.id",
+	/* A row: whether the task is there, and whether the blocker is. */
+	[REC_POSTGRES_BLOCKER_INSERT] =
+		"WITH i AS (INSERT INTO reconciler.blockers(id,task_id,question,answer,status,created_at,answered_at,"
+		"created_by) SELECT $1,t.id,$3,$4,$5,$6,$7,$8 FROM reconciler.tasks t WHERE t.id=$2 "
+		"ON CONFLICT (id) DO NOTHING RETURNING id) "
+		"SELECT EXISTS(SELECT FROM i),EXISTS(SELECT FROM reconciler.tasks WHERE id=$2)",
+	[REC_POSTGRES_BLOCKER_ANSWER] =
+		"WITH u AS (UPDATE reconciler.blockers SET status='ANSWERED',answer=$2,answered_at=$3 "
+		"WHERE id=$1 AND status<>'RESOLVED' RETURNING id) "
+		"SELECT EXISTS(SELECT FROM u),(SELECT status FROM reconciler.blockers WHERE id=$1)",
+	[REC_POSTGRES_BLOCKER_RESOLVE] =
+		"WITH u AS (UPDATE reconciler.blockers SET status='RESOLVED' "
+		"WHERE id=$1 AND status='ANSWERED' RETURNING id) "
+		"SELECT EXISTS(SELECT FROM u),(SELECT status FROM reconciler.blockers WHERE id=$1)",
+
+	[REC_POSTGRES_EVENT_INSERT] =
+		"INSERT INTO reconciler.events(seq,time,time_us,event,batch_id,task_id,action,reason,source,"
+		"current_status,external_status,believed,observation,detail,attempt,blockers_total,blockers_open,"
+		"blockers_new,exit_code,exit_signal,survivors) "
+		"VALUES($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$17,$18,$19,$20,$21)",
+	[REC_POSTGRES_EVENT_LIST] =
+		"SELECT seq,time,event,batch_id,task_id,action,reason,source,current_status,external_status,believed,"
+		"observation,detail,attempt,blockers_total,blockers_open,blockers_new,exit_code,exit_signal,survivors "
+		"FROM reconciler.events WHERE seq>$1 ORDER BY seq LIMIT $2",
+
+	[REC_POSTGRES_CLAIM_INSERT] =
+		"WITH c AS (INSERT INTO reconciler.claims(" CLAIM_COLUMNS ",before) "
+		"SELECT $1,t.id,t.attempt+1,$3,$4,$5,$6,t.released FROM reconciler.tasks t WHERE t.id=$2 "
+		"ON CONFLICT (task_id) DO NOTHING RETURNING attempt),"
+		"u AS (UPDATE reconciler.tasks t SET attempt=c.attempt,released="
+		"ARRAY(SELECT b.id FROM reconciler.blockers b WHERE b.task_id=$2 AND " RELEASED ") "
+		"FROM c WHERE t.id=$2) SELECT attempt FROM c",
+	[REC_POSTGRES_CLAIM_FINISH] =
+		"WITH c AS (DELETE FROM reconciler.claims WHERE claim_id=$1 RETURNING *),"
+		"a AS (INSERT INTO reconciler.attempts(task_id,number,batch_id,claim_id,claimed_at,ended_at,ended_us,"
+		"outcome,exit_code,exit_signal,survivors) "
+		"SELECT c.task_id,c.attempt,c.batch_id,c.claim_id,c.claimed_at,$2,$3,$4,$5,$6,$7 "
+		"FROM c JOIN reconciler.tasks t ON t.id=c.task_id ON CONFLICT (task_id,number) DO NOTHING),"
+		"u AS (UPDATE reconciler.tasks t SET attempt=c.attempt FROM c WHERE t.id=c.task_id AND "
+		"t.attempt<c.attempt) "
+		"SELECT task_id FROM c",
+	[REC_POSTGRES_CLAIM_RELEASE] =
+		"WITH c AS (DELETE FROM reconciler.claims WHERE claim_id=$1 RETURNING *),"
+		"u AS (UPDATE reconciler.tasks t SET attempt=c.attempt-1,released=c.before FROM c "
+		"WHERE t.id=c.task_id AND t.attempt=c.attempt) SELECT task_id FROM c",
+	[REC_POSTGRES_CLAIM_LIST] = "SELECT " CLAIM_COLUMNS " FROM reconciler.claims ORDER BY claim_id",
+
+	[REC_POSTGRES_BATCH_INSERT] =
+		"INSERT INTO reconciler.batches(" BATCH_COLUMNS ") VALUES($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11) "
+		"ON CONFLICT (batch_id) DO NOTHING RETURNING batch_id",
+	[REC_POSTGRES_BATCH_GET] = "SELECT " BATCH_COLUMNS " FROM reconciler.batches WHERE batch_id=$1",
+	[REC_POSTGRES_BATCH_UPDATE] = "UPDATE reconciler.batches SET status=$2,stop=$3,owner=$4,ended_at=$5,"
+				      "skipped=$6,killed=$7,requeued=$8,errors=$9 WHERE batch_id=$1",
+	[REC_POSTGRES_BATCH_LIST] = "SELECT " BATCH_COLUMNS " FROM reconciler.batches ORDER BY started_at,batch_id",
+	[REC_POSTGRES_BATCH_TASK_PUT] =
+		"INSERT INTO "
+		"reconciler.batch_tasks(batch_id,task_id,position,phase,believed,reason,own,attempt,failures,"
+		"again,lost,not_before_us) SELECT b.batch_id,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12 "
+		"FROM reconciler.batches b WHERE b.batch_id=$1 ON CONFLICT (batch_id,task_id) DO UPDATE SET "
+		"phase=$4,believed=$5,reason=$6,own=$7,attempt=$8,failures=$9,again=$10,lost=$11,not_before_us=$12 "
+		"RETURNING batch_id",
+	/* A batch without tasks gives one row with a task that is NULL. */
+	[REC_POSTGRES_BATCH_TASK_LIST] =
+		"SELECT t.task_id,t.position,t.phase,t.believed,t.reason,t.own,t.attempt,t.failures,t.again,t.lost,"
+		"t.not_before_us FROM reconciler.batches b LEFT JOIN reconciler.batch_tasks t ON t.batch_id=b.batch_id "
+		"WHERE b.batch_id=$1 ORDER BY t.position,t.task_id",
+
+	[REC_POSTGRES_LINK_PUT] =
+		"INSERT INTO reconciler.links AS l(task_id,url,implicit) VALUES($1,$2,false) "
+		"ON CONFLICT (task_id,url) DO UPDATE SET implicit=false WHERE l.implicit RETURNING task_id",
+	[REC_POSTGRES_LINK_REMOVE] = "DELETE FROM reconciler.links WHERE task_id=$1 AND NOT implicit "
+				     "AND ($2::text IS NULL OR url=$2) RETURNING task_id",
+	[REC_POSTGRES_LINK_OBSERVED] =
+		"INSERT INTO reconciler.links(task_id,url,implicit,state,kind,reason,time,comments,moved_to,validator,"
+		"observed_at,gone,made_done_at) SELECT $1,$2,true,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12 "
+		"WHERE EXISTS(SELECT FROM reconciler.links WHERE task_id=$1 AND url=$2 AND NOT implicit) "
+		"OR EXISTS(SELECT FROM reconciler.tasks WHERE id=$1 AND external_url=$2) "
+		"ON CONFLICT (task_id,url) DO UPDATE SET state=$3,kind=$4,reason=$5,time=$6,comments=$7,moved_to=$8,"
+		"validator=$9,observed_at=$10,gone=$11,made_done_at=$12 RETURNING task_id",
+	[REC_POSTGRES_LINK_LIST] =
+		"SELECT l.task_id AS id,l.url AS address,false," LINK_KNOWN "FROM reconciler.links l "
+		"WHERE NOT l.implicit AND ($1::text IS NULL OR l.task_id=$1) UNION ALL "
+		"SELECT t.id,t.external_url,true," LINK_KNOWN
+		"FROM reconciler.tasks t LEFT JOIN reconciler.links l ON l.task_id=t.id AND l.url=t.external_url "
+		"WHERE t.external_url IS NOT NULL AND l.implicit IS NOT FALSE AND ($1::text IS NULL OR t.id=$1) "
+		"ORDER BY id,address",
+	[REC_POSTGRES_CURSOR_PUT] = "INSERT INTO reconciler.cursors(tracker,key,value) VALUES($1,$2,$3) "
+				    "ON CONFLICT (tracker,key) DO UPDATE SET value=$3",
+	[REC_POSTGRES_CURSOR_FORGET] = "DELETE FROM reconciler.cursors WHERE tracker=$1 AND key=$2",
+	[REC_POSTGRES_CURSOR_LIST] = "SELECT key,value FROM reconciler.cursors WHERE tracker=$1 ORDER BY key",
+
+	/* $1: the cursor, $2: its generation. A row without a change tells where the feed stands. */
+	[REC_POSTGRES_FEED_LOOK] = "SELECT f.generation,f.pruned,greatest(f.pruned,(SELECT max(seq) FROM "
+				   "reconciler.changes)),c.seq,c.task_id "
+				   "FROM reconciler.feed f LEFT JOIN reconciler.changes c "
+				   "ON c.seq>$1 AND f.generation=$2 AND f.pruned<=$1 ORDER BY c.seq",
+	[REC_POSTGRES_GC_CHANGES] = "WITH d AS (DELETE FROM reconciler.changes WHERE time_us<$1 RETURNING seq),"
+				    "u AS (UPDATE reconciler.feed f SET pruned=greatest(f.pruned,m.last) FROM (SELECT "
+				    "max(seq) AS last FROM d) m "
+				    "WHERE m.last IS NOT NULL) SELECT count(*) FROM d",
+	[REC_POSTGRES_GC_EVENTS] =
+		"WITH d AS (DELETE FROM reconciler.events WHERE time_us<$1 RETURNING seq) SELECT count(*) FROM d",
+	[REC_POSTGRES_GC_ATTEMPTS] = "WITH d AS (DELETE FROM reconciler.attempts a USING reconciler.tasks t "
+				     "WHERE t.id=a.task_id AND t.attempt<>a.number AND a.ended_us<$1 RETURNING number) "
+				     "SELECT count(*) FROM d",
+	[REC_POSTGRES_GC_COUNT] =
+		"SELECT (SELECT count(*) FROM reconciler.changes WHERE time_us<$1),"
+		"(SELECT count(*) FROM reconciler.events WHERE time_us<$1),"
+		"(SELECT count(*) FROM reconciler.attempts a JOIN reconciler.tasks t ON t.id=a.task_id "
+		"WHERE t.attempt<>a.number AND a.ended_us<$1)",
+	[REC_POSTGRES_PROBLEMS] =
+		"SELECT w.kind,w.name FROM (VALUES('trigger','tasks_lock'),('trigger','tasks_note'),"
+		"('trigger','tasks_note_update'),('trigger','tasks_truncate'),('trigger','blockers_lock'),('trigger','"
+		"blockers_note'),('trigger','blockers_note_update'),('trigger','blockers_truncate'),"
+		"('trigger','claims_note'),('index','tasks_parent'),('index','tasks_url'),('index','blockers_task')) "
+		"AS w(kind,name) WHERE CASE w.kind WHEN 'trigger' THEN NOT EXISTS(SELECT FROM pg_catalog.pg_trigger g "
+		"JOIN pg_catalog.pg_class c ON c.oid=g.tgrelid WHERE c.relnamespace='reconciler'::regnamespace "
+		"AND g.tgname=w.name AND g.tgenabled IN ('O','A')) "
+		"ELSE to_regclass('reconciler.'||w.name) IS NULL END ORDER BY 1,2",
+};
+
+const char *rec_postgres_sql(enum rec_postgres_query query)
+{
+	return texts[query];
+}
+
+const char *rec_postgres_query_name(enum rec_postgres_query query)
+{
+	static const char *const names[] = {
+#define QUERY_NAME(name) [REC_POSTGRES_##name] = "reconciler_" #name,
+		REC_POSTGRES_QUERIES(QUERY_NAME)
+#undef QUERY_NAME
+	};
+	return names[query];
+}

@@ -1,0 +1,205 @@
+/* postgres.c - opening and closing: which server, is the schema there and of our version, making it. */
+#include "store/postgres.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct rec_postgres *rec_postgres_of(struct rec_store *s)
+{
+	return (struct rec_postgres *)s;
+}
+
+static void postgres_close(struct rec_store *store)
+{
+	struct rec_postgres *s = rec_postgres_of(store);
+	const struct rec_allocator *a = store->allocator;
+	rec_postgres_disconnect(s);
+	if (s->wake_fd >= 0)
+		close(s->wake_fd);
+	rec_free(a, s->conninfo);
+	rec_free(a, s->location);
+	rec_free(a, s->directory);
+	rec_free(a, s);
+}
+
+static const struct rec_store_ops postgres_ops = {
+	.backend = "postgresql",
+	.close = postgres_close,
+	.snapshot = rec_postgres_snapshot,
+	.get = rec_postgres_get,
+	.list = rec_postgres_list,
+	.find_prefix = rec_postgres_find_prefix,
+	.blockers = rec_postgres_blockers,
+	.blocker_get = rec_postgres_blocker_get,
+	.begin = rec_postgres_begin,
+	.commit = rec_postgres_commit,
+	.rollback = rec_postgres_rollback,
+	.create = rec_postgres_create,
+	.edit = rec_postgres_edit,
+	.remove = rec_postgres_remove,
+	.write_status = rec_postgres_write_status,
+	.parent = rec_postgres_parent,
+	.children = rec_postgres_children,
+	.mark_composite = rec_postgres_mark_composite,
+	.blocker_create = rec_postgres_blocker_create,
+	.blocker_answer = rec_postgres_blocker_answer,
+	.blocker_resolve = rec_postgres_blocker_resolve,
+	.event_add = rec_postgres_event_add,
+	.events = rec_postgres_events,
+	.claim_add = rec_postgres_claim_add,
+	.claim_end = rec_postgres_claim_end,
+	.claims = rec_postgres_claims,
+	.batch_add = rec_postgres_batch_add,
+	.batch_get = rec_postgres_batch_get,
+	.batch_write = rec_postgres_batch_write,
+	.batches = rec_postgres_batches,
+	.batch_task_put = rec_postgres_batch_task_put,
+	.batch_tasks = rec_postgres_batch_tasks,
+	.links_ready = rec_postgres_links_ready,
+	.link_put = rec_postgres_link_put,
+	.link_remove = rec_postgres_link_remove,
+	.links = rec_postgres_links,
+	.link_observed = rec_postgres_link_observed,
+	.tracker_cursor_put = rec_postgres_tracker_cursor_put,
+	.tracker_cursors = rec_postgres_tracker_cursors,
+	.changes = rec_postgres_changes,
+	.wake_fd = rec_postgres_wake_fd,
+	.wake_drain = rec_postgres_wake_drain,
+	.gc = rec_postgres_gc,
+	.problems = rec_postgres_problems,
+};
+
+/* ---- The schema ---- */
+
+struct schema {
+	long version; /* 0: there is none */
+	char store_id[64];
+};
+
+static int schema_look(struct rec_postgres *s, struct schema *ret, struct rec_error *error)
+{
+	PGresult *row = NULL;
+	int r = rec_postgres_do(s, "SELECT to_regclass('reconciler.meta') IS NOT NULL", &row, error);
+	bool there = r == 0 && s->pq.PQgetvalue(row, 0, 0)[0] == 't';
+	rec_postgres_clear(s, row);
+	row = NULL;
+	*ret = (struct schema){0};
+	if (r < 0 || !there)
+		return r;
+	r = rec_postgres_do(s,
+			    "SELECT (SELECT value FROM reconciler.meta WHERE key='schema_version'),"
+			    "(SELECT value FROM reconciler.meta WHERE key='store_id')",
+			    &row, error);
+	if (r == 0) {
+		ret->version = strtol(s->pq.PQgetvalue(row, 0, 0), NULL, 10);
+		snprintf(ret->store_id, sizeof ret->store_id, "%s", s->pq.PQgetvalue(row, 0, 1));
+	}
+	rec_postgres_clear(s, row);
+	return r;
+}
+
+static int judge_version(struct rec_postgres *s, long version, struct rec_error *error)
+{
+	if (version > REC_POSTGRES_VERSION)
+		return rec_fail(error, REC_E_VERSION,
+				"%s: the schema's version is %ld, this program knows %d (use a newer reconciler)",
+				s->location, version, REC_POSTGRES_VERSION);
+	if (version == 0)
+		return rec_fail(error, REC_E_UNINITIALISED,
+				"%s: has no schema of reconciler's (`reconciler init` makes it)", s->location);
+	if (version < REC_POSTGRES_VERSION)
+		return rec_fail(
+			error, REC_E_UNINITIALISED,
+			"%s: the schema's version is %ld, this program needs %d (`reconciler init` brings it up)",
+			s->location, version, REC_POSTGRES_VERSION);
+	return 0;
+}
+
+/* One at a time; the lock goes with the transaction. Its number is the first eight bytes of "reconciler". */
+static int migrate(struct rec_postgres *s, struct rec_error *error)
+{
+	char begin[200];
+	struct schema schema = {0};
+	snprintf(begin, sizeof begin,
+		 "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;SET LOCAL lock_timeout=%lld;"
+		 "SELECT pg_advisory_xact_lock(8243105134117118057)",
+		 (long long)(s->base.busy_timeout_ms > 1000 ? s->base.busy_timeout_ms : 1000));
+	int r = rec_postgres_do(s, begin, NULL, error);
+	if (r == 0)
+		r = schema_look(s, &schema, error);
+	if (r == 0 && schema.version > REC_POSTGRES_VERSION)
+		r = judge_version(s, schema.version, error);
+	for (; r == 0 && schema.version < REC_POSTGRES_VERSION; schema.version++)
+		r = rec_postgres_do(s, rec_postgres_migration((int)schema.version + 1), NULL, error);
+	if (r == 0)
+		r = rec_postgres_do(s, "COMMIT", NULL, error);
+	else if (rec_postgres_connected(s))
+		(void)rec_postgres_do(s, "ROLLBACK", NULL, NULL);
+	return r;
+}
+
+static int attach(struct rec_postgres *s, struct rec_error *error)
+{
+	struct schema schema = {0};
+	int r = rec_postgres_connect(s, error);
+	if (r == 0)
+		r = schema_look(s, &schema, error);
+	if (r == 0 && schema.version < REC_POSTGRES_VERSION && s->base.info.mode == REC_STORE_INIT) {
+		r = migrate(s, error);
+		if (r == 0)
+			r = schema_look(s, &schema, error);
+	}
+	if (r == 0)
+		r = judge_version(s, schema.version, error);
+	s->base.info.attached = r == 0;
+	return r;
+}
+
+/* ---- Opening ---- */
+
+/* A URI as it is; behind our prefix alone comes a string of keys and values. */
+static const char *conninfo_of(const char *uri)
+{
+	static const char prefix[] = "postgresql:";
+	size_t length = sizeof prefix - 1;
+	return strncmp(uri, prefix, length) == 0 && strncmp(uri + length, "//", 2) != 0 ? uri + length : uri;
+}
+
+static int name(struct rec_postgres *s, const char *uri, struct rec_error *error)
+{
+	const struct rec_allocator *a = s->base.allocator;
+	struct rec_buffer location;
+	rec_buffer_init(&location, a, 1u << 16);
+	s->conninfo = rec_strndup(a, uri, strlen(uri));
+	int r = s->conninfo ? rec_postgres_location(&s->pq, s->conninfo, &location, error) : rec_fail_nomem(error);
+	if (r == 0) {
+		s->location = rec_strndup(a, location.data, location.length);
+		r = s->location ? 0 : rec_fail_nomem(error);
+	}
+	rec_buffer_release(&location);
+	s->base.info.location = s->location;
+	return r;
+}
+
+int rec_store_postgres_open(const char *uri, const struct rec_store_options *options, struct rec_store **ret_store,
+			    struct rec_error *error)
+{
+	struct rec_postgres *s = rec_zalloc(options ? options->allocator : NULL, 1, sizeof *s);
+	if (!s)
+		return rec_fail_nomem(error);
+	rec_store_setup(&s->base, &postgres_ops, options);
+	s->wake_fd = -1;
+	s->pooled = options && options->pooled;
+	int r = rec_libpq_load(&s->pq, error);
+	if (r == 0)
+		r = name(s, conninfo_of(uri), error);
+	if (r == 0)
+		r = attach(s, error);
+	if (r < 0) {
+		postgres_close(&s->base);
+		return r;
+	}
+	*ret_store = &s->base;
+	return 0;
+}
