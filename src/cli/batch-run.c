@@ -42,7 +42,8 @@ static const char **environment_make(struct batch_run *b)
 	char *store = rec_arena_alloc(&cli->arena, length);
 	if (!environment || !store)
 		return NULL;
-	snprintf(store, length, "REC_STORE=%s:%s", info.backend, info.location);
+	bool uri = strstr(info.location, "://"); /* names its kind itself */
+	snprintf(store, length, "REC_STORE=%s%s%s", uri ? "" : info.backend, uri ? "" : ":", info.location);
 	environment[used++] = store;
 	for (size_t i = 0; i < b->settings.environment_count; i++)
 		environment[used++] = b->settings.environment[i];

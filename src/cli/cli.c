@@ -95,12 +95,25 @@ static int find_store(struct cli *cli, struct rec_buffer *path, struct rec_error
 	return r;
 }
 
+int cli_store_settings(struct cli *cli, const char *uri, struct rec_store_options *options, struct rec_error *error)
+{
+	struct config *config = NULL;
+	if (strncmp(uri, "postgres", strlen("postgres")) != 0)
+		return 0;
+	int r = config_read(NULL, &cli->arena, &config, error);
+	const char *pooled = r == 0 ? config_text(config, "postgres", "pooled") : NULL;
+	options->pooled = pooled && config_true(pooled);
+	return r;
+}
+
 static int open_store(struct cli *cli, enum rec_store_mode mode, struct rec_error *error)
 {
 	rec_cleanup(rec_buffer_release) struct rec_buffer path;
 	struct rec_store_options options = {.mode = mode};
 	rec_buffer_init(&path, NULL, 64u << 10);
 	int r = find_store(cli, &path, error);
+	if (r == 0)
+		r = cli_store_settings(cli, path.data, &options, error);
 	if (r < 0)
 		return r;
 	r = rec_store_open(path.data, &options, &cli->store, error);

@@ -52,6 +52,8 @@ void cli_note(const struct cli *cli, const char *format, ...) __attribute__((for
 /* Opens the store that --store, RECONCILER_STORE or the working directory names, and reads the configuration
  * beside it. 0 or the exit status, the reason having been said. */
 int cli_open(struct cli *cli, enum rec_store_mode mode);
+/* What the user's configuration says about opening that store; the one beside the store comes too late for it. */
+int cli_store_settings(struct cli *cli, const char *uri, struct rec_store_options *options, struct rec_error *error);
 
 /* What an operation on the store gave: 0 goes on, REC_NOT_FOUND is said for `thing` ("task", "blocker") and `id`,
  * an error is said. Other outcomes are the caller's. Returns the exit status. */

@@ -150,6 +150,12 @@ static bool is_boolean(const char *text)
 	return false;
 }
 
+bool config_true(const char *value)
+{
+	return strcmp(value, "true") == 0 || strcmp(value, "yes") == 0 || strcmp(value, "on") == 0 ||
+	       strcmp(value, "1") == 0;
+}
+
 static bool is_share(const char *text)
 {
 	char *end;

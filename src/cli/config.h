@@ -7,6 +7,8 @@
 #ifndef REC_CLI_CONFIG_H
 #define REC_CLI_CONFIG_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 #include "base/memory.h"
 
@@ -19,6 +21,9 @@ struct config;                                                       /* lives in
 const struct config_pair *config_first(const struct config *config); /* NULL (also for a NULL config): none */
 /* The value that counts, or NULL. O(pairs). */
 const char *config_text(const struct config *config, const char *section, const char *key);
+
+/* A value of a key that is true or false. */
+bool config_true(const char *value);
 
 /* Reads $XDG_CONFIG_HOME/reconciler/reconciler.conf (else ~/.config/...), then reconciler.conf in `directory` (NULL:
  * none), checking them whole. A missing file is fine. 0; REC_E_INVALID naming file and line; REC_E_IO, ... */

@@ -44,9 +44,9 @@ static int place(const char *directory, char out[PATH_MAX], struct rec_error *er
 }
 
 /* What is there before init changes anything; a store that cannot be read is left for init to complain about. */
-static enum outcome look_before(const char *uri)
+static enum outcome look_before(const char *uri, bool pooled)
 {
-	struct rec_store_options reading = {.mode = REC_STORE_READ};
+	struct rec_store_options reading = {.mode = REC_STORE_READ, .pooled = pooled};
 	struct rec_store_info info;
 	struct rec_store *store;
 	if (rec_store_open(uri, &reading, &store, NULL) < 0)
@@ -93,7 +93,9 @@ static int init_run(struct cli *cli, const struct arguments *arguments)
 			return cli_error(&error);
 		uri = path;
 	}
-	enum outcome outcome = look_before(uri);
+	if (cli_store_settings(cli, uri, &wanted, &error) < 0)
+		return cli_error(&error);
+	enum outcome outcome = look_before(uri, wanted.pooled);
 	if (rec_store_open(uri, &wanted, &cli->store, &error) < 0)
 		return cli_error(&error);
 	tell(cli, outcome);
