@@ -110,6 +110,8 @@ static bool options_set(struct gh_http *http, const struct gh_ask *ask, struct c
 	(void)curl_easy_setopt(c, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 	(void)curl_easy_setopt(c, CURLOPT_ACCEPT_ENCODING, ""); /* a listing shrinks to a tenth */
 	if (ask->verb != GH_GET) {
+		/* On a connection that it used before, libcurl sends again by itself what got no answer. */
+		good &= curl_easy_setopt(c, CURLOPT_FRESH_CONNECT, 1L) == CURLE_OK;
 		good &= curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)ask->body.length) == CURLE_OK;
 		good &= curl_easy_setopt(c, CURLOPT_POSTFIELDS, ask->body.data) == CURLE_OK;
 	}

@@ -309,9 +309,19 @@ static void clock_and_budget_take(struct gh_pass *pass, const struct gh_response
 		pass->costs.unchanged++;
 }
 
+/* A page for people where an answer should be. */
+static bool is_page(const struct gh_response *r)
+{
+	const char *body = r->body.data;
+	size_t i = 0;
+	while (i < r->body.length && strchr(" \t\r\n", body[i]))
+		i++;
+	return r->status == 200 && i < r->body.length && body[i] == '<';
+}
+
 static void outage_count(struct gh_pass *pass, const struct gh_response *r, struct rec_slice message)
 {
-	if (r->status != 0 && r->status < 500) {
+	if (r->status != 0 && r->status < 500 && !is_page(r)) {
 		pass->outages = 0;
 		pass->good_answers += r->status < 400;
 		return;
