@@ -54,7 +54,7 @@ valgrind: ## the unit and contract tests under valgrind, but for those that make
 	@$(call setup,build-check,)
 	@ninja -C build-check
 	@$(call test,build-check,--suite unit --suite contract --no-suite no-valgrind --timeout-multiplier 20 \
-		--wrapper 'valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=all',testlog-valgrind.json)
+		--wrapper 'valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite$(,)indirect$(,)possible',testlog-valgrind.json)
 
 torture: ## RUNS (200) runs with kill -9 of conductors and shims at random moments (SEED: of the first)
 	@scripts/install-deps check

@@ -343,8 +343,8 @@ static void test_list__blockers_find_their_tasks_also_without_an_index(void **st
 
 #define GROUP 10
 
-/* Groups of ten tasks, for as long as it lives. */
-static void write_groups(struct fixture *f, int life)
+/* Groups of ten tasks, for as long as it lives; tells of each that is committed. */
+static void write_groups(struct fixture *f, int life, int told)
 {
 	struct rec_store *s;
 	struct rec_store_options options = {.mode = REC_STORE_WRITE};
@@ -360,7 +360,7 @@ static void write_groups(struct fixture *f, int life)
 			if (rec_store_create(s, &task, NULL) != 0)
 				_exit(5);
 		}
-		if (rec_store_commit(s, NULL) != 0)
+		if (rec_store_commit(s, NULL) != 0 || write(told, "", 1) != 1)
 			_exit(6);
 	}
 }
@@ -380,14 +380,20 @@ static void test_killed__a_writer_leaves_whole_groups_and_a_sound_store(void **s
 	fixture_open(f, REC_STORE_INIT);
 	fixture_close(f);
 	for (int life = 0; life < 25; life++) {
+		int told[2], status = 0;
+		char byte;
+		assert_int_equal(pipe(told), 0);
 		pid_t child = fork();
 		assert_true(child >= 0);
 		if (child == 0)
-			write_groups(f, life);
+			write_groups(f, life, told[1]);
+		close(told[1]);
+		if (life == 0) /* one of them lives long enough, however slow this machine is */
+			assert_int_equal(read(told[0], &byte, 1), 1);
 		struct timespec wait = {0, (long)(life % 5 * 7 + 3) * 1000000};
 		nanosleep(&wait, NULL); /* a life of some milliseconds is the point */
 		kill(child, SIGKILL);
-		int status = 0;
+		close(told[0]);
 		assert_int_equal(waitpid(child, &status, 0), child);
 		assert_true(WIFSIGNALED(status));
 		assert_sound(f);
@@ -404,6 +410,8 @@ static void make_store(struct fixture *f)
 	int r = rec_store_sqlite_open(f->path, &options, &s, &f->error);
 	if (r)
 		print_error("init: %d %s\n", r, f->error.message);
+	else
+		rec_store_close(s);
 	_exit(r ? 3 : 0);
 }
 
