@@ -303,6 +303,24 @@ static int tell_rows(struct rec_doctor *d, struct rec_error *error)
 	return r;
 }
 
+/* ---- Links ---- */
+
+static int tell_link(void *context, const struct rec_link *link)
+{
+	struct rec_doctor *d = context;
+	struct rec_buffer *sentence = &d->teller.sentence, *command = &d->teller.command;
+	if (!link->gone)
+		return 0;
+	rec_buffer_add_text(sentence, "task ");
+	rec_tell_id(sentence, link->task_id);
+	rec_buffer_add_text(sentence, " is linked to ");
+	rec_tell_id(sentence, link->url);
+	rec_buffer_add_text(sentence, ", which is gone at its tracker");
+	rec_buffer_add_text(command, link->implicit ? "reconciler task edit --issue ''" : "reconciler unlink");
+	rec_tell_target(command, link->task_id);
+	return rec_tell(&d->teller, "dead-link", link->task_id, NULL);
+}
+
 /* ---- All of it ---- */
 
 int rec_doctor_tell(struct rec_doctor *d, struct rec_error *error)
@@ -320,5 +338,7 @@ int rec_doctor_tell(struct rec_doctor *d, struct rec_error *error)
 		r = tell_rings(d, d->dependencies, false, error);
 	if (r == 0)
 		r = tell_rings(d, d->parents, true, error);
+	if (r == 0)
+		r = rec_store_links(d->store, (struct rec_slice){0}, tell_link, d, error);
 	return r;
 }

@@ -417,3 +417,29 @@ int rec_edit_blocker_resolve(struct rec_store *s, struct rec_slice id, struct re
 {
 	return blocker_release(s, id, (struct rec_slice){0}, error);
 }
+
+/* ---- Links ---- */
+
+int rec_edit_link(struct rec_store *s, struct rec_slice id, struct rec_slice url, struct rec_error *error)
+{
+	bool own;
+	int r = group_enter(s, &own, error);
+	if (r)
+		return r;
+	r = rec_store_link_put(s, id, url, error);
+	if (r == 0)
+		r = event_about(s, "TASK_LINKED", id, url, error);
+	return group_leave(s, own, r, error);
+}
+
+int rec_edit_unlink(struct rec_store *s, struct rec_slice id, struct rec_slice url, struct rec_error *error)
+{
+	bool own;
+	int r = group_enter(s, &own, error);
+	if (r)
+		return r;
+	r = rec_store_link_remove(s, id, url, error);
+	if (r == 0)
+		r = event_about(s, "TASK_UNLINKED", id, url, error);
+	return group_leave(s, own, r, error);
+}

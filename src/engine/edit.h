@@ -29,4 +29,9 @@ int rec_edit_blocker_create(struct rec_store *s, struct rec_blocker *blocker, ch
 int rec_edit_blocker_answer(struct rec_store *s, struct rec_slice id, struct rec_slice text, struct rec_error *error);
 int rec_edit_blocker_resolve(struct rec_store *s, struct rec_slice id, struct rec_error *error);
 
+/* As rec_store_link_put and rec_store_link_remove, with an event each: TASK_LINKED, TASK_UNLINKED; detail is the
+ * address (absent when all of a task's were taken). */
+int rec_edit_link(struct rec_store *s, struct rec_slice id, struct rec_slice url, struct rec_error *error);
+int rec_edit_unlink(struct rec_store *s, struct rec_slice id, struct rec_slice url, struct rec_error *error);
+
 #endif

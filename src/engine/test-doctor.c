@@ -321,6 +321,36 @@ static void directory_drop(const char *directory)
 	assert_int_equal(rmdir(directory), 0);
 }
 
+static void test_doctor__a_link_to_what_is_gone_is_told(void **state)
+{
+	struct world *w = *state;
+	struct visit v = {.count = 0};
+	struct rec_link dead = {.task_id = S("a"), .url = S("https://github.com/o/r/issues/1"), .gone = true};
+	struct rec_task task = {.id = S("-b"),
+				.title = S("b"),
+				.status = REC_READY,
+				.is_leaf = true,
+				.external_url = S("https://github.com/o/r/issues/2")};
+	add(w, "a", REC_READY);
+	ok(w, rec_store_create(w->outside, &task, &w->error));
+	ok(w, rec_store_link_put(w->outside, S("a"), dead.url, &w->error));
+	ok(w, visit(w, &v));
+	assert_int_equal(v.count, 0);
+	ok(w, rec_store_link_observed(w->outside, &dead, &w->error));
+	dead.task_id = task.id;
+	dead.url = task.external_url;
+	ok(w, rec_store_link_observed(w->outside, &dead, &w->error));
+	ok(w, visit(w, &v));
+	assert_int_equal(v.count, 2);
+	assert_finding(&v, 0, "dead-link", "-b",
+		       "task \"-b\" is linked to \"https://github.com/o/r/issues/2\", which is gone at its tracker",
+		       "reconciler task edit --issue '' -- -b");
+	assert_finding(&v, 1, "dead-link", "a",
+		       "task \"a\" is linked to \"https://github.com/o/r/issues/1\", which is gone at its tracker",
+		       "reconciler unlink a");
+	visit_clear(&v);
+}
+
 static void test_doctor__a_claim_whose_conductor_is_gone(void **state)
 {
 	struct world *w = *state;
@@ -505,6 +535,7 @@ int main(void)
 		world_test(test_doctor__a_callback_ends_the_visit),
 		cmocka_unit_test(test_doctor__every_failed_allocation_is_a_clean_error),
 		world_test(test_doctor__a_read_that_fails_is_passed_on),
+		world_test(test_doctor__a_link_to_what_is_gone_is_told),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -448,6 +448,25 @@ static void test_blockers__what_cannot_be(void **state)
 	assert_int_equal(f->event_count, 1);
 }
 
+/* ---- Links ---- */
+
+static void test_links__are_made_and_taken_away_with_events(void **state)
+{
+	struct fixture *f = *state;
+	add(f, "a", REC_READY, NULL);
+	assert_int_equal(rec_edit_link(f->store, S("a"), S("x:1"), &f->error), 0);
+	assert_int_equal(rec_edit_link(f->store, S("a"), S("x:1"), &f->error), REC_EXISTS);
+	assert_int_equal(rec_edit_link(f->store, S("b"), S("x:1"), &f->error), REC_NOT_FOUND);
+	assert_int_equal(rec_edit_link(f->store, S("a"), S("x 1"), &f->error), REC_E_INVALID);
+	assert_int_equal(rec_edit_unlink(f->store, S("a"), S("x:2"), &f->error), REC_NOT_FOUND);
+	assert_int_equal(rec_edit_unlink(f->store, S("a"), S("x:1"), &f->error), 0);
+	assert_int_equal(rec_edit_unlink(f->store, S("a"), (struct rec_slice){0}, &f->error), REC_NOT_FOUND);
+	events_read(f);
+	assert_int_equal(f->event_count, 2);
+	assert_event(f, 0, "TASK_LINKED", "a", NULL, NULL, "x:1");
+	assert_event(f, 1, "TASK_UNLINKED", "a", NULL, NULL, "x:1");
+}
+
 /* ---- Memory ---- */
 
 /* Every kind of change once; the first failure ends it. */
@@ -473,6 +492,10 @@ static int every_change(struct fixture *f, char id[REC_ID_BYTES_MAX + 1])
 		r = rec_edit_blocker_answer(f->store, S("k"), S("x"), &f->error);
 	if (r == 0)
 		r = rec_edit_blocker_resolve(f->store, S("k"), &f->error);
+	if (r == 0)
+		r = rec_edit_link(f->store, S("a"), S("x:1"), &f->error);
+	if (r == 0)
+		r = rec_edit_unlink(f->store, S("a"), S("x:1"), &f->error);
 	if (r == 0)
 		r = rec_edit_delete(f->store, S(id), &f->error);
 	return r;
@@ -524,6 +547,7 @@ int main(void)
 		T(test_delete__a_claimed_task_is_refused),
 		T(test_blockers__life_with_events),
 		T(test_blockers__what_cannot_be),
+		T(test_links__are_made_and_taken_away_with_events),
 		T(test_edit__every_failed_allocation_is_a_clean_error),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
