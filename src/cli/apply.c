@@ -24,6 +24,9 @@ static int apply(struct cli *cli, struct selection *selection)
 	struct rec_results results;
 	struct rec_error error;
 	bool *applied;
+	uint64_t calls = 0;
+	if (selection->trackers)
+		return selection_sync(selection, cli, true, &calls);
 	struct rec_slice batch = rec_slice_of(selection->batch);
 	int r = rec_apply(cli->store, selection->kind, selection->ids, selection->id_count, selection_belief(selection),
 			  batch, &results, &applied, &error);
@@ -56,7 +59,8 @@ const struct command command_apply = {
 	.description =
 		"Decides as check does and applies it once: a BLOCKED task whose blockers are all released goes back "
 		"to READY, with an event. Nothing is ever signalled: a process is stopped only by the conductor that "
-		"started it. Every write is made only if what justified it still holds, so apply may run at any time, "
+		"started it. With trackers it does what sync does. Every write is made only if what justified it still "
+		"holds, so apply may run at any time, "
 		"as often as you like.\n\n"
 		"The results carry a last key, applied. Exit status 0 unless there was an error.",
 	.words = SELECTION_WORDS,

@@ -20,6 +20,11 @@ static int check(struct cli *cli, struct selection *selection)
 {
 	struct rec_results results;
 	struct rec_error error;
+	if (selection->trackers) {
+		uint64_t calls = 0;
+		int status = selection_sync(selection, cli, false, &calls);
+		return status ? status : calls > 0 ? STATUS_NO : STATUS_OK;
+	}
 	int r = rec_check(cli->store, selection->kind, selection->ids, selection->id_count, selection_belief(selection),
 			  &results, &error);
 	if (r < 0)
@@ -49,7 +54,8 @@ const struct command command_check = {
 	.description =
 		"Decides what to do about each task and prints it. Changes nothing: the store is opened read-only, and "
 		"may be one that reconciler never saw before.\n\n"
-		"Without a kind, tasks and the blockers of blocked tasks give one result per task. Without ids, every "
+		"Without a kind, tasks and the blockers of blocked tasks give one result per task; trackers asks the "
+		"trackers about linked tasks and records nothing. Without ids, every "
 		"task of the batch state in its order, or every task in id order. Ids are taken literally. The table "
 		"lists what differs and what was named; json and ndjson list every result.\n\n"
 		"Exit status 1 if a result calls for something: KILL, REQUEUE, or SKIP with a discrepancy.",

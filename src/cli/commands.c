@@ -49,10 +49,10 @@ static const struct command command_tracker = {
 };
 
 static const struct command *const commands[] = {
-	&command_init,   &command_task, &command_blocker,   &command_check,      &command_apply,
-	&command_watch,  &command_run,  &command_resume,    &command_status,     &command_stop,
-	&command_wait,   &command_logs, &command_heartbeat, &command_policy,     &command_events,
-	&command_doctor, &command_gc,   &command_tracker,   &command_completion, NULL,
+	&command_init,      &command_task,   &command_blocker, &command_check,      &command_apply, &command_watch,
+	&command_run,       &command_resume, &command_status,  &command_stop,       &command_wait,  &command_logs,
+	&command_heartbeat, &command_policy, &command_events,  &command_doctor,     &command_gc,    &command_link,
+	&command_unlink,    &command_sync,   &command_tracker, &command_completion, NULL,
 };
 
 static const char *const examples[] = {

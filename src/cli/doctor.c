@@ -77,6 +77,7 @@ const struct command command_doctor = {
 		"Looks for what can never heal by itself: claims without a process, tasks in progress that nobody "
 		"works "
 		"on, tasks blocked without blockers, missing or circular dependencies, unknown statuses, bad rows, "
-		"missing triggers. Names the command that mends each. Changes nothing. Exit status 1 if it finds any.",
+		"missing triggers, links that are gone. Names the command that mends each. Changes nothing. Exit "
+		"status 1 if it finds any.",
 	.run = doctor_run,
 };

@@ -5,29 +5,30 @@
 
 #define REASON_COLUMNS_CUT 12
 
-static const struct table_column columns[] = {
-	{.title = "TIME", .columns_least = 8},
-	{.title = "TASK", .columns_least = 8, .is_id = true},
-	{.title = "STORED", .columns_least = 11},
-	{.title = "BELIEVED", .columns_least = 11},
-	{.title = "ACTION", .columns_least = 7},
-	{.title = "REASON", .columns_least = 20, .columns_cut = REASON_COLUMNS_CUT},
-};
-static const struct table_column columns_applied[] = {
-	{.title = "TIME", .columns_least = 8},
-	{.title = "TASK", .columns_least = 8, .is_id = true},
-	{.title = "STORED", .columns_least = 11},
-	{.title = "BELIEVED", .columns_least = 11},
-	{.title = "ACTION", .columns_least = 7},
-	{.title = "APPLIED"},
-	{.title = "REASON", .columns_least = 20, .columns_cut = REASON_COLUMNS_CUT},
-};
+/* What the second status is depends on who is asked: the batch, or a tracker. */
+#define COLUMNS(second, ...)                                                                                           \
+	{.title = "TIME", .columns_least = 8}, {.title = "TASK", .columns_least = 8, .is_id = true},                   \
+		{.title = "STORED", .columns_least = 11}, {.title = second, .columns_least = 11},                      \
+		{.title = "ACTION", .columns_least = 7}, __VA_ARGS__                                                   \
+	{                                                                                                              \
+		.title = "REASON", .columns_least = 20, .columns_cut = REASON_COLUMNS_CUT                              \
+	}
+#define APPLIED {.title = "APPLIED"},
+static const struct table_column columns[] = {COLUMNS("BELIEVED", )};
+static const struct table_column columns_applied[] = {COLUMNS("BELIEVED", APPLIED)};
+static const struct table_column columns_observed[] = {COLUMNS("OBSERVED", )};
+static const struct table_column columns_observed_applied[] = {COLUMNS("OBSERVED", APPLIED)};
+
+static void init_with(struct table *table, struct output *out, const struct table_column *all, bool with_time,
+		      bool with_applied)
+{
+	size_t count = with_applied ? 7 : 6;
+	table_init(table, out, with_time ? all : all + 1, with_time ? count : count - 1);
+}
 
 void results_table_init(struct table *table, struct output *out, bool with_time, bool with_applied)
 {
-	const struct table_column *wanted = with_applied ? columns_applied : columns;
-	size_t count = with_applied ? 7 : 6;
-	table_init(table, out, with_time ? wanted : wanted + 1, with_time ? count : count - 1);
+	init_with(table, out, with_applied ? columns_applied : columns, with_time, with_applied);
 }
 
 static void status_cell(struct table *table, struct rec_slice status)
@@ -54,7 +55,7 @@ void results_row(struct table *table, const struct rec_result_view *view, int ap
 
 struct tally {
 	uint64_t by_action[REC_ACTION_COUNT]; /* of those with a discrepancy */
-	uint64_t missing, agreeing, applied;
+	uint64_t missing, unknown, agreeing, applied;
 };
 
 static void count(struct tally *tally, struct rec_verdict verdict, bool applied)
@@ -64,6 +65,8 @@ static void count(struct tally *tally, struct rec_verdict verdict, bool applied)
 		tally->by_action[verdict.action]++;
 	else if (verdict.reason == REC_REASON_NOT_FOUND)
 		tally->missing++;
+	else if (verdict.reason == REC_REASON_TRACKER_UNKNOWN || verdict.reason == REC_REASON_NO_TRACKER)
+		tally->unknown++;
 	else
 		tally->agreeing++;
 }
@@ -89,21 +92,31 @@ static void summary(struct output *out, uint64_t total, const struct tally *tall
 		     rec_action_text((enum rec_action)action));
 	part(out, &separator, STYLE_PLAIN, tally->by_action[REC_NONE], "to look at (no safe action)");
 	part(out, &separator, STYLE_PLAIN, tally->missing, "not found");
+	part(out, &separator, STYLE_PLAIN, tally->unknown, "unknown at the tracker");
 	part(out, &separator, STYLE_PLAIN, tally->agreeing, tally->agreeing == 1 ? "agrees" : "agree");
 	if (applying)
 		output_printf(out, "; %llu applied", (unsigned long long)tally->applied);
 	output_text(out, "\n");
 }
 
+static bool worth_a_row(struct rec_verdict verdict)
+{
+	return verdict.discrepancy || verdict.reason == REC_REASON_NEW_COMMENTS;
+}
+
 static void print_table(struct cli *cli, const struct rec_results *results, const bool *applied, bool all)
 {
 	struct table table;
 	struct tally tally = {0};
-	results_table_init(&table, &cli->out, false, applied != NULL);
+	if (results->trackers)
+		init_with(&table, &cli->out, applied ? columns_observed_applied : columns_observed, false,
+			  applied != NULL);
+	else
+		results_table_init(&table, &cli->out, false, applied != NULL);
 	for (size_t i = 0; i < results->snapshot.count && !output_broken(&cli->out); i++) {
 		struct rec_result_view view;
 		count(&tally, results->verdicts[i], applied && applied[i]);
-		if (!all && !results->verdicts[i].discrepancy)
+		if (!all && !worth_a_row(results->verdicts[i]))
 			continue;
 		rec_results_view(results, i, &view);
 		results_row(&table, &view, applied ? applied[i] : -1);

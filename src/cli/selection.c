@@ -5,22 +5,24 @@
 
 #include "base/text.h"
 #include "cli/input.h"
+#include "cli/sync.h"
 
-const char *const selection_kinds[] = {"tasks", "blockers", NULL};
+const char *const selection_kinds[] = {"tasks", "blockers", "trackers", NULL};
 
 /* The first word is a kind if it is one and stands before "--"; so a task called "tasks" is `-- tasks`. */
 static int read_kind(struct selection *selection, const struct arguments *arguments, size_t *ret_taken)
 {
 	const char *word = arguments->plain_count > 0 ? arguments->words[0] : "";
 	*ret_taken = 1;
-	if (strcmp(word, "trackers") == 0)
-		return cli_fail("%s trackers: there is no tracker in this version (a task called so: -- trackers)",
-				arguments_command(arguments)->name);
+	selection->trackers = strcmp(word, "trackers") == 0;
+	if (selection->trackers && strcmp(arguments_command(arguments)->name, "watch") == 0)
+		return cli_fail(
+			"watch trackers: is not in this version (sync asks them; a task called so: -- trackers)");
 	if (strcmp(word, "tasks") == 0)
 		selection->kind = REC_CHECK_TASKS;
 	else if (strcmp(word, "blockers") == 0)
 		selection->kind = REC_CHECK_BLOCKERS;
-	else
+	else if (!selection->trackers)
 		*ret_taken = 0;
 	return STATUS_OK;
 }
@@ -115,4 +117,13 @@ int selection_read_batch(struct selection *selection, struct cli *cli)
 const struct rec_belief *selection_belief(const struct selection *selection)
 {
 	return selection->believes ? &selection->belief : NULL;
+}
+
+int selection_sync(const struct selection *selection, struct cli *cli, bool apply, uint64_t *ret_calls)
+{
+	static const struct rec_slice no_ids[1]; /* a batch of nothing is not every task */
+	const struct rec_belief *belief = selection_belief(selection);
+	if (selection->ids || !belief)
+		return sync_pass(cli, selection->ids, selection->id_count, apply, ret_calls);
+	return sync_pass(cli, belief->count ? belief->ids : no_ids, belief->count, apply, ret_calls);
 }

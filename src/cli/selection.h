@@ -15,7 +15,7 @@
 	}
 #define SELECTION_WORDS                                                                                                \
 	{                                                                                                              \
-		{.name = "tasks|blockers", .choices = selection_kinds, .optional = true},                              \
+		{.name = "tasks|blockers|trackers", .choices = selection_kinds, .optional = true},                     \
 		{                                                                                                      \
 			.name = "ID", .complete = COMPLETE_TASK, .optional = true, .repeated = true                    \
 		}                                                                                                      \
@@ -24,6 +24,7 @@ extern const char *const selection_kinds[];
 
 struct selection {
 	enum rec_check_kind kind;
+	bool trackers;         /* the kind is "trackers": kind says nothing */
 	struct rec_slice *ids; /* NULL: none named */
 	size_t id_count;
 	const char *state_path, *batch; /* of the options; NULL: not given */
@@ -37,6 +38,8 @@ void selection_release(struct selection *selection);
 int selection_read_state(struct selection *selection);
 /* Fills the belief from the store's batch, if one was named. 0 or the exit status. */
 int selection_read_batch(struct selection *selection, struct cli *cli);
+/* Asks the trackers about what was selected; see sync_pass. The store is open, the state and the batch are read. */
+int selection_sync(const struct selection *selection, struct cli *cli, bool apply, uint64_t *ret_calls);
 /* The belief for rec_check: NULL if none was given. */
 const struct rec_belief *selection_belief(const struct selection *selection);
 

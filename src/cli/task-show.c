@@ -140,6 +140,19 @@ static void show_blocker(struct output *out, const struct rec_blocker *blocker)
 		paragraph(out, "  > ", blocker->answer);
 }
 
+static int show_link(void *context, const struct rec_link *link)
+{
+	struct output *out = context;
+	label(out, "link");
+	output_shown(out, link->moved_to.data ? link->moved_to : link->url, SIZE_MAX);
+	if (link->gone)
+		output_styled(out, STYLE_RED, rec_slice_of("  gone"));
+	else if (link->state != REC_OBSERVED_UNKNOWN)
+		output_printf(out, "  %s", rec_observed_text(link->state));
+	output_text(out, "\n");
+	return 0;
+}
+
 static void show(struct cli *cli, const struct rec_task *task)
 {
 	struct output *out = &cli->out;
@@ -151,6 +164,7 @@ static void show(struct cli *cli, const struct rec_task *task)
 		show_dependency(cli, task->parent_id);
 	}
 	field(out, "issue", task->external_url);
+	(void)rec_store_links(cli->store, task->id, show_link, out, NULL);
 	time_field(out, "created", task->created_at);
 	time_field(out, "updated", task->updated_at);
 	field(out, "hierarchy", task->hierarchical_id);

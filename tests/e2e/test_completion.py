@@ -76,7 +76,7 @@ class Bash(Completion):
     def test_ids_of_the_store(self):
         self.assertEqual(self.complete("task", "show", "al"), ["alpha", "alps"])
         self.assertEqual(self.complete("task", "show", "w"), ["with\\ blank"])
-        self.assertEqual(self.complete("check", "t"), ["tasks"])
+        self.assertEqual(self.complete("check", "t"), ["tasks", "trackers"])
         self.assertIn("alps", self.complete("check", ""))
         self.assertIn("alps", self.complete("check", "tasks", "alpha", ""))
         self.assertIn("alps", self.complete("check", "--", "al"))
@@ -104,7 +104,7 @@ class Fish(Completion):
         self.run_shell("fish", "-n", "script")
 
     def test_everything(self):
-        self.assertEqual(len(self.complete("reconciler ")), 19)
+        self.assertEqual(len(self.complete("reconciler ")), 22)
         self.assertEqual(self.complete("reconciler task ex"), ["export"])
         self.assertEqual(self.complete("reconciler check --batch"), ["--batch", "--batch-state"])
         self.assertEqual(self.complete("reconciler --format n"), ["ndjson"])
