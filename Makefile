@@ -14,7 +14,7 @@ test = meson test -C $(1) --print-errorlogs $(2); result=$$?; \
 	$(PYTHON) scripts/test-totals $(1)/meson-logs/$(or $(3),testlog.json); exit $$result
 sanitized = --buildtype=debugoptimized -Db_lundef=false
 
-.PHONY: all demo check bench install torture asan tsan valgrind fuzz sim coverage tidy format clean help
+.PHONY: all demo check bench install deb dist torture asan tsan valgrind fuzz sim coverage tidy format clean help
 
 all: ## build the command and the library (build-release)
 	@scripts/install-deps build
@@ -56,6 +56,16 @@ valgrind: ## the unit and contract tests under valgrind, but for those that make
 	@$(call test,build-check,--suite unit --suite contract --no-suite no-valgrind --timeout-multiplier 20 \
 		--wrapper 'valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite$(,)indirect$(,)possible',testlog-valgrind.json)
 
+deb: ## build the Debian packages (build-deb), judge them with lintian, install and remove them
+	@scripts/install-deps deb
+	@scripts/build-deb build-deb
+	@scripts/test-deb build-deb || test $$? -eq 77
+
+dist: ## a source tarball of the last commit (build-dist/meson-dist); the same commit gives the same bytes
+	@scripts/install-deps build
+	@$(call setup,build-dist,-Dtests=disabled)
+	@meson dist -C build-dist --no-tests
+
 torture: ## RUNS (200) runs with kill -9 of conductors and shims at random moments (SEED: of the first)
 	@scripts/install-deps check
 	@$(call setup,build-check,)
@@ -96,7 +106,7 @@ format: ## put all C sources into the house's form
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
 clean: ## remove every build folder
-	@rm -rf build-release build-check build-asan build-tsan build-fuzz build-coverage build-clang
+	@rm -rf build-release build-check build-asan build-tsan build-fuzz build-coverage build-clang build-deb build-dist
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/\1\t\2/p' Makefile | expand -t 12
