@@ -23,6 +23,7 @@ struct helper {
 	struct gh_token token;
 	struct gh_http *http;
 	struct gh_response response;
+	struct gh_holds holds;
 	struct rec_buffer in, out;
 	bool token_refused; /* by the latest answer: look for a newer one before the next request */
 	bool too_long;      /* the rest of a line that was too long is passed over */
@@ -78,7 +79,7 @@ static int fetch_run(struct helper *h, const struct gh_request *request)
 	struct gh_answer answer;
 	int64_t begin = monotonic_ms();
 	token_renew(h);
-	int r = gh_pass_new(NULL, &h->place, request, h->token.text[0] != 0, wall_us(), &pass);
+	int r = gh_pass_new(NULL, &h->place, request, h->token.text[0] != 0, &h->holds, wall_us(), &pass);
 	while (r == 0 && (r = gh_pass_next(pass, monotonic_ms() - begin, &ask)) == 0) {
 		gh_http_send(h->http, ask, request->deadline_ms - (monotonic_ms() - begin), &h->response);
 		h->token_refused = h->response.status == 401;
@@ -275,12 +276,6 @@ static int arguments_read(int argc, char **argv, struct arguments *arguments)
 	return 0;
 }
 
-static int complain(const struct rec_error *error)
-{
-	fprintf(stderr, "reconciler-github: %s\n", error->message);
-	return 2;
-}
-
 static void file_mode_warn(const char *file)
 {
 	struct stat s;
@@ -317,13 +312,16 @@ int main(int argc, char **argv)
 	rec_buffer_init(&h.in, NULL, 2 * GH_LINE_BYTES_MAX);
 	rec_buffer_init(&h.out, NULL, GH_LINE_BYTES_MAX);
 	gh_response_init(&h.response, NULL);
+	gh_holds_init(&h.holds, NULL, rec_random_u64());
 	r = helper_begin(&h, &arguments, &error);
 	if (r < 0)
-		return complain(&error);
-	r = serve(&h);
+		fprintf(stderr, "reconciler-github: %s\n", error.message);
+	else
+		r = serve(&h);
 	gh_http_free(h.http);
 	gh_token_forget(&h.token);
 	gh_response_release(&h.response);
+	gh_holds_release(&h.holds);
 	rec_buffer_release(&h.in);
 	rec_buffer_release(&h.out);
 	rec_arena_release(&h.arena);

@@ -72,7 +72,6 @@ int gh_mark_read(struct rec_slice text, struct gh_mark *ret_mark)
 	good = good && rec_slice_equal(field_take(&rest, &good), rec_slice_of("1"));
 	m.covered_s = count_take(&rest, 0, &good);
 	m.verified_s = count_take(&rest, 0, &good);
-	m.hold_s = count_take(&rest, 0, &good);
 	struct rec_slice state = field_take(&rest, &good), kind = field_take(&rest, &good);
 	m.comments = count_take(&rest, -1, &good);
 	m.updated = field_take(&rest, &good);
@@ -94,8 +93,8 @@ int gh_mark_write(struct rec_buffer *out, const struct gh_mark *m)
 	struct rec_slice reason = word_kept(m->reason), etag = etag_kept(m->etag), updated = m->updated;
 	if (!time_is_good(updated) || (updated.length && memchr(updated.data, ';', updated.length)))
 		updated = (struct rec_slice){0};
-	rec_buffer_printf(out, "1;%" PRId64 ";%" PRId64 ";%" PRId64 ";%c;%c;%" PRId64 ";", m->covered_s, m->verified_s,
-			  m->hold_s, states[m->state], m->pull ? 'p' : 'i', m->comments);
+	rec_buffer_printf(out, "1;%" PRId64 ";%" PRId64 ";%c;%c;%" PRId64 ";", m->covered_s, m->verified_s,
+			  states[m->state], m->pull ? 'p' : 'i', m->comments);
 	rec_buffer_add(out, updated.data, updated.length);
 	rec_buffer_add(out, ";", 1);
 	rec_buffer_add(out, reason.data, reason.length);

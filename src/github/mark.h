@@ -14,7 +14,6 @@
 struct gh_mark {
 	int64_t covered_s;   /* every change before this is in what follows */
 	int64_t verified_s;  /* when the link itself was last read, rather than missed in a listing */
-	int64_t hold_s;      /* not to be read before this (by our clock): it was refused; 0: none */
 	enum gh_state state; /* UNKNOWN: never seen */
 	bool pull;
 	int64_t comments;                       /* -1: not known */

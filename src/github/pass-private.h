@@ -58,6 +58,7 @@ struct gh_pass {
 	const struct rec_allocator *allocator;
 	const struct gh_place *place;
 	const struct gh_request *request;
+	struct gh_holds *holds;
 	struct rec_arena arena;
 	int failed; /* sticky: REC_E_NOMEM */
 

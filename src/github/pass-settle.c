@@ -136,12 +136,10 @@ void pass_settle_unknown(struct gh_pass *pass, struct pass_link *link, struct re
 
 void pass_settle_refused(struct gh_pass *pass, struct pass_link *link, struct rec_slice problem)
 {
-	struct gh_mark mark = link->mark;
-	if (!link->known)
-		mark = (struct gh_mark){.comments = -1};
-	mark.hold_s = seconds(pass->now_us) + GH_HOLD_S;
+	int64_t now_s = seconds(pass->now_us);
 	pass_settle_unknown(pass, link, problem);
-	link->observation.validator = mark_text(pass, &mark);
+	if (pass->holds && gh_holds_put(pass->holds, link->observation.url, now_s, now_s + GH_HOLD_S) < 0)
+		pass->failed = REC_E_NOMEM;
 }
 
 void pass_settle_gone(struct gh_pass *pass, struct pass_link *link, struct rec_slice problem)

@@ -101,8 +101,7 @@ static void links_begin(struct gh_pass *pass)
 		if (asked->validator.length && gh_mark_read(asked->validator, &link->mark) == 0)
 			link->known = link->mark.state != GH_STATE_UNKNOWN;
 		link->need = NEED_DIRECT;
-		if (link->mark.hold_s > pass->now_us / 1000000 &&
-		    link->mark.hold_s <= pass->now_us / 1000000 + GH_HOLD_S)
+		if (pass->holds && gh_holds_has(pass->holds, asked->url, pass->now_us / 1000000))
 			pass_settle_unknown(
 				pass, link,
 				rec_slice_of("GitHub refused it lately; it is looked at again within ten minutes"));
@@ -180,7 +179,7 @@ static int pass_allocate(struct gh_pass *pass)
 }
 
 int gh_pass_new(const struct rec_allocator *a, const struct gh_place *place, const struct gh_request *request,
-		bool with_token, int64_t now_us, struct gh_pass **ret_pass)
+		bool with_token, struct gh_holds *holds, int64_t now_us, struct gh_pass **ret_pass)
 {
 	struct gh_pass *pass = rec_zalloc(a, 1, sizeof *pass);
 	if (!pass)
@@ -189,6 +188,7 @@ int gh_pass_new(const struct rec_allocator *a, const struct gh_place *place, con
 	pass->place = place;
 	pass->request = request;
 	pass->graphql = with_token;
+	pass->holds = holds;
 	pass->now_us = now_us;
 	pass->date_us = pass->begin_date_us = INT64_MIN;
 	pass->budget = pass->graphql_budget = (struct gh_budget){-1, -1, -1};

@@ -21,6 +21,7 @@
 #define REC_GITHUB_PASS_H
 
 #include "github/ask.h"
+#include "github/hold.h"
 #include "github/protocol.h"
 
 #define GH_LISTING_LINKS_MIN 3   /* so many links of one repository are worth its listing */
@@ -29,16 +30,17 @@
 #define GH_PAGES_MAX 100
 #define GH_LAG_S 60         /* how far GitHub's own replicas and clocks may be behind one another */
 #define GH_VERIFY_S 3600    /* links of listed repositories are read themselves so often */
-#define GH_HOLD_S 600       /* a link that was refused (403, 401 apart) is looked at again after that */
+#define GH_HOLD_S 600       /* a link that was refused (403, 451) is looked at again after that */
 #define GH_OUTAGES_MAX 3    /* in a row: the rest of the pass is not asked */
 #define GH_FALLBACK_MAX 100 /* so many links are asked singly where GraphQL did not answer */
 #define GH_PAUSE_KEY "pause"
 
 struct gh_pass;
-/* The request and the place must outlive the pass. with_token: GraphQL can be used. now_us: our clock.
+/* The request and the place must outlive the pass. with_token: GraphQL can be used. holds
+ * may be NULL. now_us: our clock.
  * 0 or REC_E_NOMEM. */
 int gh_pass_new(const struct rec_allocator *a, const struct gh_place *place, const struct gh_request *request,
-		bool with_token, int64_t now_us, struct gh_pass **ret_pass);
+		bool with_token, struct gh_holds *holds, int64_t now_us, struct gh_pass **ret_pass);
 struct gh_pass *gh_pass_free(struct gh_pass *pass);
 
 /* The next request to send, valid until the answer is given; elapsed_ms: since gh_pass_new, by a monotonic clock.

@@ -6,7 +6,7 @@
 #define SINCE LISTING "&since=2017-10-10T15:00:00Z&per_page=100"
 #define CURSOR(etag) "\"repo:acme/app\":\"1;1507647600;" etag "\""
 /* Known, open, last changed at 14:00, covered until 15:59, verified at 16:00. */
-#define QUIET "1;1507651140;1507651200;0;o;i;2;2017-10-10T14:00:00Z;;"
+#define QUIET "1;1507651140;1507651200;o;i;2;2017-10-10T14:00:00Z;;"
 #define QUIET_LINKS                                                                                                    \
 	LINK_SEEN("acme/app/issues/1", QUIET)                                                                          \
 	"," LINK_SEEN("Acme/App/issues/2", QUIET) "," LINK_SEEN("acme/app/issues/3", QUIET)
@@ -36,7 +36,7 @@ static void test_listing__what_is_in_it_is_told_and_the_rest_is_unchanged(void *
 						 "2\",\"state\":\"closed\",\"kind\":\"issue\","
 						 "\"reason\":\"completed\",\"time\":\"2017-10-10T15:00:00Z\","
 						 "\"comments\":2,"
-						 "\"validator\":\"1;1507651140;1507651200;0;c;i;2;2017-10-10T15:00:00Z;"
+						 "\"validator\":\"1;1507651140;1507651200;c;i;2;2017-10-10T15:00:00Z;"
 						 "completed;\"}," UNCHANGED(
 							 "acme/app/issues/3") "],\"cursors\":{\"repo:acme/"
 									      "app\":\"1;1507647600;\\\"p2\\\"\"}}\n");
@@ -214,13 +214,13 @@ static void test_listing__links_get_the_moment_they_are_covered_to_when_it_moves
 	static char page[20000];
 	const struct test_step steps[] = {{SINCE, 200, "ETag: \"p1\"", page}, {0}};
 	page_of(page, sizeof page, 1001, 51, "2017-10-10T15:58:00Z");
-#define EARLIER "1;1507647600;1507651200;0;o;i;2;2017-10-10T14:00:00Z;;"
+#define EARLIER "1;1507647600;1507651200;o;i;2;2017-10-10T14:00:00Z;;"
 	assert_pass_says(
 		FETCH_FROM(LINK_SEEN("acme/app/issues/1", EARLIER) "," LINK_SEEN(
 				   "acme/app/issues/2", EARLIER) "," LINK_SEEN("acme/app/issues/3", EARLIER),
 			   CURSOR("")),
 		steps,
-		"\"state\":\"unchanged\",\"validator\":\"1;1507651020;1507651200;0;o;i;2;2017-10-10T14:00:00Z;;\"");
+		"\"state\":\"unchanged\",\"validator\":\"1;1507651020;1507651200;o;i;2;2017-10-10T14:00:00Z;;\"");
 }
 
 /* ---- What a listing does not cover ---- */
@@ -248,7 +248,7 @@ static void test_listing__a_link_that_was_left_out_while_the_moment_moved_is_rea
 					  {"GET /repos/acme/app/issues/9", 200, "ETag: \"i\"", DONE_ISSUE("9")},
 					  {0}};
 	assert_pass_says(FETCH_FROM(QUIET_LINKS "," LINK_SEEN("acme/app/issues/9",
-							      "1;1507647599;1507651200;0;o;i;2;2017-10-10T14:00:00Z;;"),
+							      "1;1507647599;1507651200;o;i;2;2017-10-10T14:00:00Z;;"),
 				    CURSOR("\\\"p1\\\"")),
 			 steps, "issues/9\",\"state\":\"closed\"");
 }
@@ -261,7 +261,7 @@ static void test_listing__what_should_be_in_it_and_is_not_is_looked_for(void **s
 		{"GET /repos/acme/app/issues/9", 410, NULL, "{\"message\":\"This issue was deleted\"}"},
 		{0}};
 	assert_pass_says(FETCH_FROM(QUIET_LINKS "," LINK_SEEN("acme/app/issues/9",
-							      "1;1507651140;1507651200;0;o;i;2;2017-10-10T15:30:00Z;;"),
+							      "1;1507651140;1507651200;o;i;2;2017-10-10T15:30:00Z;;"),
 				    CURSOR("")),
 			 steps, "issues/9\",\"state\":\"gone\"");
 }
@@ -269,7 +269,7 @@ static void test_listing__what_should_be_in_it_and_is_not_is_looked_for(void **s
 static void test_listing__after_an_hour_links_are_verified_in_one_batch(void **state)
 {
 	(void)state;
-#define OLD "1;1507651140;1507647600;0;o;i;2;2017-10-10T14:00:00Z;;"
+#define OLD "1;1507651140;1507647600;o;i;2;2017-10-10T14:00:00Z;;"
 	struct test_run run;
 	const struct test_step steps[] = {
 		{SINCE " | \"p1\"", 304, NULL, NULL},
@@ -292,7 +292,7 @@ static void test_listing__after_an_hour_links_are_verified_in_one_batch(void **s
 			       steps),
 		0);
 	assert_non_null(strstr(run.answer.data, "issues/"
-						"2\",\"state\":\"unchanged\",\"validator\":\"1;1507651140;1507651200;0;"
+						"2\",\"state\":\"unchanged\",\"validator\":\"1;1507651140;1507651200;"
 						"o;i;2;2017-10-10T14:00:00Z;;\""));
 	assert_non_null(strstr(run.answer.data, "\"moved_to\":\"https://github.com/acme/other/issues/5\""));
 	assert_slice_equal(rec_buffer_slice(&run.bodies),
@@ -393,8 +393,7 @@ static void test_batch__errors_with_status_200(void **state)
 	assert_pass_says(FETCH(NEW_LINKS), broken, "issues/2\",\"state\":\"open\"");
 	assert_pass_says(FETCH(NEW_LINKS), hidden,
 			 "issues/2\",\"state\":\"unknown\",\"problem\":\"the repository is not visible");
-	assert_pass_says(FETCH(NEW_LINKS), refused,
-			 "\"validator\":\"1;0;0;1507651800;?;i;-1;;;\",\"problem\":\"GitHub refuses");
+	assert_pass_says(FETCH(NEW_LINKS), refused, "\"state\":\"unknown\",\"problem\":\"GitHub refuses");
 }
 
 /* ---- Listings that are refused ---- */

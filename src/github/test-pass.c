@@ -119,7 +119,7 @@ static void test_pass__a_change_brings_a_new_tag(void **state)
 	assert_pass_says(
 		FETCH(LINK_SEEN("acme/app/issues/7", OPEN_MARK "W/\\\"a1\\\"")), steps,
 		"\"state\":\"closed\",\"kind\":\"issue\",\"reason\":\"completed\",\"time\":\"2017-10-10T15:00:00Z\","
-		"\"comments\":2,\"validator\":\"1;1507651140;1507651200;0;c;i;2;2017-10-10T15:00:00Z;completed;"
+		"\"comments\":2,\"validator\":\"1;1507651140;1507651200;c;i;2;2017-10-10T15:00:00Z;completed;"
 		"\\\"b2\\\"\"");
 }
 
@@ -262,22 +262,37 @@ static void test_pass__not_found_is_gone_only_where_the_repository_is_seen(void 
 	}
 }
 
+#define TEN_AND_ELEVEN LINK("acme/app/issues/10") "," LINK("acme/app/issues/11")
+
 static void test_pass__a_refusal_is_neither_a_limit_nor_gone_and_is_looked_at_again_slowly(void **state)
 {
 	(void)state; /* B26: #10 */
-	const struct test_step steps[] = {{"GET /repos/acme/app/issues/10", 403,
-					   "X-RateLimit-Remaining: 4000\nX-RateLimit-Limit: 5000",
-					   "{\"message\":\"Resource not accessible by personal access token\"}"},
-					  {"GET /repos/acme/app/issues/11", 200, NULL, DONE_ISSUE("11")},
-					  {0}};
-	const struct test_step nothing[] = {{0}};
-	assert_pass_says(FETCH(LINK("acme/app/issues/10") "," LINK("acme/app/issues/11")), steps,
-			 "\"state\":\"unknown\",\"validator\":\"1;0;0;1507651800;?;i;-1;;;\",\"problem\":\"GitHub "
-			 "answered 403: Resource");
-	assert_pass_says(FETCH(LINK("acme/app/issues/10") "," LINK("acme/app/issues/11")), steps,
-			 "\"state\":\"closed\"");
-	assert_pass_says(FETCH(LINK_SEEN("acme/app/issues/10", "1;0;0;1507651800;?;i;-1;;;")), nothing,
-			 "\"state\":\"unknown\",\"problem\":\"GitHub refused it lately");
+	const struct test_step refused = {"GET /repos/acme/app/issues/10", 403,
+					  "X-RateLimit-Remaining: 4000\nX-RateLimit-Limit: 5000",
+					  "{\"message\":\"Resource not accessible by personal access token\"}"};
+	const struct test_step eleven = {"GET /repos/acme/app/issues/11", 200, NULL, DONE_ISSUE("11")};
+	const struct test_step both[] = {refused, eleven, {0}}, one[] = {eleven, {0}};
+	struct gh_holds holds;
+	struct test_run run;
+	gh_holds_init(&holds, NULL, 1);
+	test_run_init(&run);
+	run.holds = &holds;
+	assert_int_equal(test_pass_with(&run, NULL, FETCH(TEN_AND_ELEVEN), both), 0);
+	assert_non_null(strstr(run.answer.data,
+			       "issues/10\",\"state\":\"unknown\",\"problem\":\"GitHub answered 403: Resource"));
+	assert_non_null(strstr(run.answer.data, "issues/11\",\"state\":\"closed\""));
+	run.now_us += (int64_t)(GH_HOLD_S - 1) * 1000000;
+	assert_int_equal(test_pass_with(&run, NULL, FETCH(TEN_AND_ELEVEN), one), 0);
+	assert_non_null(
+		strstr(run.answer.data, "issues/10\",\"state\":\"unknown\",\"problem\":\"GitHub refused it lately"));
+	run.now_us += 2000000; /* time is over; the round of single reads begins with #10 again */
+	assert_int_equal(test_pass_with(&run, NULL, FETCH(TEN_AND_ELEVEN), both), 0);
+	run.now_us -= (int64_t)GH_HOLD_S * 2000000; /* the clock was set back */
+	assert_int_equal(
+		test_pass_with(&run, NULL, FETCH(LINK("acme/app/issues/10")), (const struct test_step[]){refused, {0}}),
+		0);
+	test_run_release(&run);
+	gh_holds_release(&holds);
 }
 
 static void test_pass__a_bad_token_ends_the_pass(void **state)

@@ -11,7 +11,7 @@
 #define REQUESTS_MAX 1000
 
 #define LINK(path, validator) "{\"url\":\"https://github.com/" path "\",\"validator\":" validator "}"
-#define SEEN "\"1;1507651140;1507651200;0;o;i;2;2017-10-10T14:00:00Z;;\\\"a\\\"\""
+#define SEEN "\"1;1507651140;1507651200;o;i;2;2017-10-10T14:00:00Z;;\\\"a\\\"\""
 static const char *const requests[] = {
 	"{\"id\":1,\"method\":\"fetch\",\"links\":[" LINK("a/b/issues/1", "null") "," LINK("a/b/pull/2", SEEN) "]}",
 	"{\"id\":1,\"method\":\"fetch\",\"cursors\":{\"repo:a/b\":\"1;1507647600;\\\"p\\\"\"},\"links\":[" LINK(
@@ -95,7 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const char *line = requests[data[0] % (sizeof requests / sizeof requests[0])];
 	require(gh_place_init(&place, &arena, rec_slice_of(GH_API_URL_DEFAULT), NULL) == 0);
 	require(gh_request_read(rec_slice_of(line), &arena, &request, NULL) == 0);
-	require(gh_pass_new(NULL, &place, &request, data[0] < 128, NOW_US, &pass) == 0);
+	require(gh_pass_new(NULL, &place, &request, data[0] < 128, NULL, NOW_US, &pass) == 0);
 	run(pass, &request, &place, (struct rec_slice){(const char *)data + 1, size - 1});
 	gh_pass_free(pass);
 	rec_arena_release(&arena);

@@ -212,7 +212,7 @@ class Paging(harness.Case):
         helper = self.helper(loopback, token=None)
         paths = [f"acme/app/issues/{n}" for n in range(1, 7)]
         # As if seen before, so that a whole listing would make them unchanged.
-        self.kept = {f"https://github.com/{p}": "1;1507651140;1507651200;0;o;i;1;2017-10-10T14:00:00Z;;" for p in paths}
+        self.kept = {f"https://github.com/{p}": "1;1507651140;1507651200;o;i;1;2017-10-10T14:00:00Z;;" for p in paths}
         self.cursors = {"repo:acme/app": "1;1507647600;"}
         observations, _ = self.fetch(helper, *paths)
         helper.end()

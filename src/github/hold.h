@@ -1,0 +1,26 @@
+/* hold.h - links that GitHub refused lately, so that they are not asked about again at once. The only thing that this
+ * program keeps in memory between two requests; losing it costs one request a link. */
+#ifndef REC_GITHUB_HOLD_H
+#define REC_GITHUB_HOLD_H
+
+#include "base/memory.h"
+#include "base/slice.h"
+
+#define GH_HOLDS_MAX 4096 /* more are not held */
+
+struct gh_holds {
+	const struct rec_allocator *allocator;
+	struct gh_hold {
+		uint64_t url; /* its hash */
+		int64_t until_s;
+	} * items;
+	size_t count, capacity;
+	uint64_t seed;
+};
+void gh_holds_init(struct gh_holds *h, const struct rec_allocator *a, uint64_t seed);
+void gh_holds_release(struct gh_holds *h);
+/* By our clock; forgets what is over. 0 or REC_E_NOMEM. */
+int gh_holds_put(struct gh_holds *h, struct rec_slice url, int64_t now_s, int64_t until_s);
+bool gh_holds_has(const struct gh_holds *h, struct rec_slice url, int64_t now_s);
+
+#endif
