@@ -4,9 +4,9 @@
 
 #include <stdio.h>
 
+#include "base/number.h"
 #include "base/text.h"
 #include "base/timestamp.h"
-#include "engine/exchange-number.h"
 
 #define TIME_BYTES_MAX 64 /* a time of any sane precision */
 

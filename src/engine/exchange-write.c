@@ -6,8 +6,8 @@
  * import could not give the same bytes back. */
 #include "engine/exchange.h"
 
+#include "base/number.h"
 #include "base/text.h"
-#include "engine/exchange-number.h"
 
 static void put_key(struct rec_buffer *out, const char *key)
 {

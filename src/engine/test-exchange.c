@@ -1,5 +1,5 @@
 #include "engine/test-exchange.h"
-#include "engine/exchange-number.h"
+#include "base/number.h"
 
 /* ---- There and back ---- */
 

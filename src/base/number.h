@@ -1,6 +1,6 @@
-/* exchange-number.h - real numbers as JSON, whatever the locale of the process says about decimal points. */
-#ifndef REC_ENGINE_EXCHANGE_NUMBER_H
-#define REC_ENGINE_EXCHANGE_NUMBER_H
+/* number.h - real numbers as JSON, whatever the locale of the process says about decimal points. */
+#ifndef REC_BASE_NUMBER_H
+#define REC_BASE_NUMBER_H
 
 #include "base/buffer.h"
 

@@ -1,6 +1,6 @@
-/* exchange-number.c - printf and strtod follow LC_NUMERIC, so both run under the C locale, which glibc and musl
+/* number.c - printf and strtod follow LC_NUMERIC, so both run under the C locale, which glibc and musl
  * keep as a constant: newlocale and uselocale then neither allocate nor touch other threads. */
-#include "engine/exchange-number.h"
+#include "base/number.h"
 
 #include <locale.h>
 #include <math.h>
