@@ -93,7 +93,7 @@ int rec_memory_blockers(struct rec_store *s, struct rec_slice task_id, bool open
 	rec_memory_walk(rec_memory_of(s), task_id.data ? REC_MEMORY_BLOCKERS_OF_TASK : REC_MEMORY_BLOCKERS_BY_TIME,
 			under, &cursor);
 	while (r == 0 && (row = rec_memory_cursor_next(&cursor, &at)) && rec_memory_key_under(at, under))
-		if (!open_only || row->blocker.status == REC_OPEN)
+		if (!open_only || (row->blocker.status != REC_ANSWERED && row->blocker.status != REC_RESOLVED))
 			r = fn(context, &row->blocker);
 	return r;
 }

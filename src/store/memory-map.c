@@ -310,6 +310,14 @@ int rec_memory_map_put(struct rec_memory_map *m, struct rec_slice key, void *row
 	return 0;
 }
 
+int rec_memory_map_dirty(const struct rec_memory_map *m, rec_memory_dirty_fn *fn, void *context)
+{
+	int r = 0;
+	for (struct rec_memory_node *node = m->dirty; r >= 0 && node; node = node->dirty_next)
+		r = fn(context, node_key(node), node->rows[REC_MEMORY_COMMITTED], node->rows[REC_MEMORY_WORKING]);
+	return r;
+}
+
 /* Makes both versions of every dirty node agree with the one to keep. */
 static void settle(struct rec_memory_map *m, enum rec_memory_view keep)
 {

@@ -34,6 +34,10 @@ void *rec_memory_map_get(const struct rec_memory_map *m, enum rec_memory_view vi
 /* Puts `row` (NULL: removes) into the working version. Takes over one reference of row, also on failure.
  * 0 or REC_E_NOMEM. */
 int rec_memory_map_put(struct rec_memory_map *m, struct rec_slice key, void *row);
+/* Calls fn for each key whose working row was put since the last commit or rollback, in no order, with both rows (NULL:
+ * none). fn must not put. Its first negative result ends it. */
+typedef int rec_memory_dirty_fn(void *context, struct rec_slice key, void *committed, void *working);
+int rec_memory_map_dirty(const struct rec_memory_map *m, rec_memory_dirty_fn *fn, void *context);
 void rec_memory_map_commit(struct rec_memory_map *m);
 void rec_memory_map_rollback(struct rec_memory_map *m);
 

@@ -20,7 +20,7 @@ static void blockers_count(struct rec_memory_store *m, struct rec_slice id, cons
 	rec_memory_walk(m, REC_MEMORY_BLOCKERS_OF_TASK, under, &cursor);
 	while ((row = rec_memory_cursor_next(&cursor, &at)) && rec_memory_key_under(at, under)) {
 		fact->blockers_total++;
-		if (row->blocker.status == REC_OPEN)
+		if (row->blocker.status != REC_ANSWERED && row->blocker.status != REC_RESOLVED)
 			fact->blockers_open++;
 		else if (!history || !history->released_count ||
 			 !bsearch(&row->blocker.id, history->released, history->released_count, sizeof none,
@@ -54,6 +54,13 @@ static void fact_fill(struct rec_memory_store *m, const struct rec_task *task, u
 	}
 }
 
+static int fact_at(struct rec_memory_store *m, const struct rec_task *task, unsigned fields, struct rec_snapshot *out,
+		   size_t index, struct rec_error *error)
+{
+	fact_fill(m, task, fields, &out->facts[index]);
+	return task->status == REC_STATUS_UNRECOGNISED ? rec_snapshot_add_raw(out, index, task->status_text, error) : 0;
+}
+
 static size_t tasks_count(struct rec_memory_store *m)
 {
 	struct rec_memory_cursor cursor;
@@ -80,7 +87,9 @@ static int snapshot_all(struct rec_memory_store *m, unsigned fields, struct rec_
 		ids[i] = (struct rec_slice){rec_arena_strndup(&out->arena, id->data, id->length), id->length};
 		if (!ids[i].data)
 			return rec_fail_nomem(error);
-		fact_fill(m, &row->task, fields, &out->facts[i++]);
+		r = fact_at(m, &row->task, fields, out, i++, error);
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }
@@ -91,12 +100,13 @@ int rec_memory_snapshot(struct rec_store *s, const struct rec_slice *ids, size_t
 	struct rec_memory_store *m = rec_memory_of(s);
 	if (!ids)
 		return snapshot_all(m, fields, out, error);
-	for (size_t i = 0; i < count; i++) {
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < count; i++) {
 		const struct rec_memory_task *row = rec_memory_get(m, REC_MEMORY_TASKS, ids[i]);
 		if (row)
-			fact_fill(m, &row->task, fields, &out->facts[i]);
+			r = fact_at(m, &row->task, fields, out, i, error);
 	}
-	return 0;
+	return r;
 }
 
 /* ---- Get ---- */

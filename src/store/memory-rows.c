@@ -101,7 +101,8 @@ static void task_place(struct rec_task *out, const struct rec_task *task, char *
 struct rec_memory_task *rec_memory_task_new(const struct rec_allocator *a, const struct rec_task *task)
 {
 	struct rec_task plain = *task;
-	plain.status_text = rec_slice_of(rec_status_text(task->status));
+	if (task->status != REC_STATUS_UNRECOGNISED)
+		plain.status_text = rec_slice_of(rec_status_text(task->status));
 	plain.blockers = NULL;
 	plain.blocker_count = 0;
 	plain.attempt = 0;
@@ -132,7 +133,8 @@ static void record_place(const struct layout *layout, void *out, const void *rec
 struct rec_memory_blocker *rec_memory_blocker_new(const struct rec_allocator *a, const struct rec_blocker *blocker)
 {
 	struct rec_blocker plain = *blocker;
-	plain.status_text = rec_slice_of(rec_blocker_status_text(blocker->status));
+	if (blocker->status != REC_BLOCKER_UNRECOGNISED)
+		plain.status_text = rec_slice_of(rec_blocker_status_text(blocker->status));
 	struct rec_memory_blocker *row = rec_memory_row_new(a, sizeof *row + texts_bytes(&blocker_layout, &plain));
 	if (row)
 		record_place(&blocker_layout, &row->blocker, &plain, sizeof plain, (char *)(row + 1));

@@ -27,13 +27,18 @@ static int children_adjust(struct rec_memory_store *m, struct rec_slice parent, 
 	if (!row)
 		return rec_fail_nomem(error);
 	const struct rec_memory_children *before = rec_memory_get(m, REC_MEMORY_CHILDREN, parent);
-	memset(row->counts, 0, sizeof row->counts);
+	struct rec_memory_row head = row->row;
 	if (before)
-		memcpy(row->counts, before->counts, sizeof row->counts);
+		*row = *before;
+	else
+		memset(row, 0, sizeof *row);
+	row->row = head;
 	if (from < REC_STATUS_COUNT)
 		row->counts[from]--;
 	if (to < REC_STATUS_COUNT)
 		row->counts[to]++;
+	row->unrecognised -= from == REC_STATUS_UNRECOGNISED;
+	row->unrecognised += to == REC_STATUS_UNRECOGNISED;
 	return rec_memory_put(m, REC_MEMORY_CHILDREN, parent, row, error);
 }
 
@@ -44,14 +49,15 @@ int rec_memory_children(struct rec_store *s, struct rec_slice id, uint64_t count
 	const struct rec_memory_children *row = rec_memory_get(rec_memory_of(s), REC_MEMORY_CHILDREN, id);
 	for (unsigned i = 0; i < REC_STATUS_COUNT; i++)
 		counts[i] = row ? row->counts[i] : 0;
-	*unrecognised = 0;
+	*unrecognised = row ? row->unrecognised : 0;
 	return 0;
 }
 
 static bool has_children(struct rec_store *s, struct rec_slice id)
 {
-	uint64_t counts[REC_STATUS_COUNT], unrecognised, all = 0;
+	uint64_t counts[REC_STATUS_COUNT], all = 0, unrecognised;
 	(void)rec_memory_children(s, id, counts, &unrecognised, NULL);
+	all += unrecognised;
 	for (unsigned i = 0; i < REC_STATUS_COUNT; i++)
 		all += counts[i];
 	return all > 0;
@@ -159,6 +165,7 @@ static void edit_fields(struct rec_task *task, const struct rec_task *wanted, un
 	if (fields & REC_EDIT_DEPENDS_ON) {
 		task->depends_on = wanted->depends_on;
 		task->depends_on_count = wanted->depends_on_count;
+		task->depends_on_raw = (struct rec_slice){NULL, 0};
 	}
 	if (fields & REC_EDIT_PARENT)
 		task->parent_id = wanted->parent_id;
@@ -168,7 +175,7 @@ static void edit_fields(struct rec_task *task, const struct rec_task *wanted, un
 
 static bool same_dependencies(const struct rec_task *a, const struct rec_task *b)
 {
-	if (a->depends_on_count != b->depends_on_count)
+	if (a->depends_on_count != b->depends_on_count || !a->depends_on_raw.data != !b->depends_on_raw.data)
 		return false;
 	for (size_t i = 0; i < a->depends_on_count; i++)
 		if (!rec_slice_equal(a->depends_on[i], b->depends_on[i]))

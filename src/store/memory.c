@@ -47,7 +47,7 @@ int64_t rec_memory_wall_us(const struct rec_memory_store *m)
 
 /* ---- Groups ---- */
 
-static int memory_begin(struct rec_store *s, struct rec_error *error)
+int rec_memory_begin(struct rec_store *s, struct rec_error *error)
 {
 	struct rec_memory_store *m = rec_memory_of(s);
 	if (m->data->writer)
@@ -57,7 +57,7 @@ static int memory_begin(struct rec_store *s, struct rec_error *error)
 	return 0;
 }
 
-static int memory_commit(struct rec_store *s, struct rec_error *error)
+int rec_memory_commit(struct rec_store *s, struct rec_error *error)
 {
 	(void)error;
 	struct rec_memory_store *m = rec_memory_of(s);
@@ -77,7 +77,7 @@ static int memory_stamp(struct rec_store *s, uint64_t *ret_stamp, struct rec_err
 	return 0;
 }
 
-static void memory_rollback(struct rec_store *s)
+void rec_memory_rollback(struct rec_store *s)
 {
 	struct rec_memory_store *m = rec_memory_of(s);
 	if (m->data->writer != m)
@@ -114,9 +114,9 @@ static const struct rec_store_ops memory_ops = {
 	.find_prefix = rec_memory_find_prefix,
 	.blockers = rec_memory_blockers,
 	.blocker_get = rec_memory_blocker_get,
-	.begin = memory_begin,
-	.commit = memory_commit,
-	.rollback = memory_rollback,
+	.begin = rec_memory_begin,
+	.commit = rec_memory_commit,
+	.rollback = rec_memory_rollback,
 	.create = rec_memory_create,
 	.edit = rec_memory_edit,
 	.remove = rec_memory_remove,
@@ -160,6 +160,22 @@ static struct rec_memory_data *data_new(const struct rec_allocator *a)
 	for (unsigned i = 0; i < REC_MEMORY_TABLE_COUNT; i++)
 		rec_memory_map_init(&data->tables[i], a);
 	return data;
+}
+
+int rec_memory_embed(struct rec_memory_store *m, struct rec_error *error)
+{
+	m->data = data_new(m->store.allocator);
+	if (!m->data)
+		return rec_fail_nomem(error);
+	m->data->handles = 1;
+	return 0;
+}
+
+void rec_memory_disembed(struct rec_memory_store *m)
+{
+	if (m->data)
+		data_drop(m->data);
+	m->data = NULL;
 }
 
 static int handle_new(const struct rec_store_options *options, struct rec_memory_data *data,

@@ -87,7 +87,7 @@ struct rec_memory_tracker_cursor {
 };
 struct rec_memory_children {
 	struct rec_memory_row row;
-	uint64_t counts[REC_STATUS_COUNT];
+	uint64_t counts[REC_STATUS_COUNT], unrecognised;
 };
 struct rec_memory_id {
 	struct rec_memory_row row;
@@ -114,7 +114,7 @@ struct rec_memory_attempt {
 	struct rec_slice task_id;
 };
 
-/* NULL: no memory. */
+/* NULL: no memory. An UNRECOGNISED status keeps its text. */
 struct rec_memory_task *rec_memory_task_new(const struct rec_allocator *a, const struct rec_task *task);
 struct rec_memory_blocker *rec_memory_blocker_new(const struct rec_allocator *a, const struct rec_blocker *blocker);
 struct rec_memory_event *rec_memory_event_new(const struct rec_allocator *a, const struct rec_event *event);
@@ -147,6 +147,15 @@ struct rec_slice rec_memory_key_seq(struct rec_memory_key *key, int64_t seq);
 struct rec_slice rec_memory_key_join(struct rec_memory_key *key, struct rec_slice a, struct rec_slice b,
 				     struct rec_slice c);
 bool rec_memory_key_under(struct rec_slice key, struct rec_slice prefix);
+
+/* ---- For a backend that keeps its image in such tables (memory.c) ---- */
+
+/* Empty data, held by this handle alone; its store was set up by the caller. 0 or REC_E_NOMEM. */
+int rec_memory_embed(struct rec_memory_store *m, struct rec_error *error);
+void rec_memory_disembed(struct rec_memory_store *m); /* NULL data is fine */
+int rec_memory_begin(struct rec_store *s, struct rec_error *error);
+int rec_memory_commit(struct rec_store *s, struct rec_error *error); /* never fails */
+void rec_memory_rollback(struct rec_store *s);
 
 /* ---- Access (memory.c) ---- */
 
