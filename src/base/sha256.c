@@ -39,8 +39,8 @@ static void block_add(uint32_t state[8], const unsigned char *block)
 	for (unsigned i = 0; i < 64; i++) {
 		uint32_t choice = (v[4] & v[5]) ^ (~v[4] & v[6]);
 		uint32_t majority = (v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]);
-		uint32_t a = v[7] + (rotate(v[4], 6) ^ rotate(v[4], 11) ^ rotate(v[4], 25)) + choice + constants[i] +
-			     w[i];
+		uint32_t a =
+			v[7] + (rotate(v[4], 6) ^ rotate(v[4], 11) ^ rotate(v[4], 25)) + choice + constants[i] + w[i];
 		uint32_t b = (rotate(v[0], 2) ^ rotate(v[0], 13) ^ rotate(v[0], 22)) + majority;
 		memmove(v + 1, v, 7 * sizeof *v);
 		v[4] += a;

@@ -154,6 +154,9 @@ int rec_store_memory_open(const char *name, const struct rec_store_options *opti
  * closed, in the memory of the first one's allocator. */
 int rec_store_memory_share(struct rec_store *store, const struct rec_store_options *options,
 			   struct rec_store **ret_second, struct rec_error *error);
+/* A directory of task files (files.h). */
+int rec_store_files_open(const char *path, const struct rec_store_options *options, struct rec_store **ret_store,
+			 struct rec_error *error);
 int rec_store_sqlite_open(const char *path, const struct rec_store_options *options, struct rec_store **ret_store,
 			  struct rec_error *error);
 /* `uri`: as libpq takes it (postgresql://...), or "postgresql:" and keys with values. */

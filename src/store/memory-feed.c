@@ -107,6 +107,11 @@ static uint64_t changes_prune(struct rec_memory_store *m, int64_t before_us, uin
 	return pruned;
 }
 
+void rec_memory_changes_keep(struct rec_memory_store *m, uint64_t keep)
+{
+	changes_prune(m, INT64_MIN, keep, false);
+}
+
 void rec_memory_changes_trim(struct rec_memory_store *m)
 {
 	if (counters_of(m)->change_count > CHANGES_MAX)

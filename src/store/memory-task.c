@@ -18,8 +18,8 @@ static int task_put(struct rec_memory_store *m, const struct rec_task *task, str
 /* ---- Children by status ---- */
 
 /* REC_STATUS_ABSENT on a side: the child comes or goes. */
-static int children_adjust(struct rec_memory_store *m, struct rec_slice parent, enum rec_status from,
-			   enum rec_status to, struct rec_error *error)
+int rec_memory_children_adjust(struct rec_memory_store *m, struct rec_slice parent, enum rec_status from,
+			       enum rec_status to, struct rec_error *error)
 {
 	if (!parent.data)
 		return 0;
@@ -144,7 +144,7 @@ int rec_memory_create(struct rec_store *s, const struct rec_task *task, struct r
 	if (r == 0)
 		r = url_put(m, task->external_url, task->id, error);
 	if (r == 0)
-		r = children_adjust(m, task->parent_id, REC_STATUS_ABSENT, task->status, error);
+		r = rec_memory_children_adjust(m, task->parent_id, REC_STATUS_ABSENT, task->status, error);
 	if (r == 0)
 		r = rec_memory_note(m, task->id, error);
 	for (size_t i = 0; r == 0 && i < task->blocker_count; i++)
@@ -193,9 +193,9 @@ static int edit_indexes(struct rec_memory_store *m, const struct rec_task *befor
 		r = url_put(m, after->external_url, after->id, error);
 	}
 	if (r == 0)
-		r = children_adjust(m, before->parent_id, before->status, REC_STATUS_ABSENT, error);
+		r = rec_memory_children_adjust(m, before->parent_id, before->status, REC_STATUS_ABSENT, error);
 	if (r == 0)
-		r = children_adjust(m, after->parent_id, REC_STATUS_ABSENT, after->status, error);
+		r = rec_memory_children_adjust(m, after->parent_id, REC_STATUS_ABSENT, after->status, error);
 	if (r == 0 && (before->priority != after->priority || !same_dependencies(before, after)))
 		r = rec_memory_note(m, after->id, error);
 	return r;
@@ -233,7 +233,7 @@ int rec_memory_write_status(struct rec_store *s, struct rec_slice id, enum rec_s
 	struct rec_task after = *before;
 	after.status = to;
 	after.updated_at = rec_store_now(s, time);
-	int r = children_adjust(m, before->parent_id, from, to, error);
+	int r = rec_memory_children_adjust(m, before->parent_id, from, to, error);
 	if (r == 0)
 		r = rec_memory_note(m, id, error);
 	return r < 0 ? r : task_put(m, &after, error);
@@ -276,7 +276,7 @@ int rec_memory_remove(struct rec_store *s, struct rec_slice id, struct rec_error
 		return REC_NOT_FOUND;
 	if (history && history->claimed)
 		return REC_REFUSED;
-	int r = children_adjust(m, task->parent_id, task->status, REC_STATUS_ABSENT, error);
+	int r = rec_memory_children_adjust(m, task->parent_id, task->status, REC_STATUS_ABSENT, error);
 	if (r == 0)
 		r = rec_memory_note(m, id, error);
 	if (r < 0)

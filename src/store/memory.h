@@ -157,6 +157,16 @@ int rec_memory_begin(struct rec_store *s, struct rec_error *error);
 int rec_memory_commit(struct rec_store *s, struct rec_error *error); /* never fails */
 void rec_memory_rollback(struct rec_store *s);
 
+/* The count of a parent's children by status; REC_STATUS_ABSENT on a side: the child comes or goes. */
+int rec_memory_children_adjust(struct rec_memory_store *m, struct rec_slice parent, enum rec_status from,
+			       enum rec_status to, struct rec_error *error);
+/* A task with its blockers as it is told from elsewhere, whatever it was (memory-image.c). Unique columns that another
+ * task has already do not make it fail: *ret_doubled. */
+int rec_memory_image_put(struct rec_memory_store *m, const struct rec_task *task, bool *ret_doubled,
+			 struct rec_error *error);
+/* And one that is gone there; its attempts stay. */
+int rec_memory_image_erase(struct rec_memory_store *m, struct rec_slice id, struct rec_error *error);
+
 /* ---- Access (memory.c) ---- */
 
 struct rec_memory_store *rec_memory_of(struct rec_store *s);
@@ -233,6 +243,8 @@ int rec_memory_tracker_cursors(struct rec_store *s, struct rec_slice tracker, re
 int rec_memory_changes(struct rec_store *s, struct rec_cursor *cursor, rec_id_fn *fn, void *context,
 		       struct rec_error *error);
 int rec_memory_gc(struct rec_store *s, struct rec_gc *gc, struct rec_error *error);
+/* Drops all changes but the newest `keep`. */
+void rec_memory_changes_keep(struct rec_memory_store *m, uint64_t keep);
 /* At commit: the feed is bounded; its older half goes when it is full. */
 void rec_memory_changes_trim(struct rec_memory_store *m);
 

@@ -163,8 +163,11 @@ static int uri_open(const char *uri, const struct rec_store_options *options, st
 			return rec_fail(error, REC_E_INVALID, "store 'sqlite:': the path is missing (sqlite:PATH)");
 		return rec_store_sqlite_open(rest, options, ret_store, error);
 	}
-	if (prefixed(uri, "dir:"))
-		return rec_fail(error, REC_E_UNSUPPORTED, "store 'dir:': not in this version (use sqlite:PATH)");
+	if ((rest = prefixed(uri, "dir:"))) {
+		if (!*rest)
+			return rec_fail(error, REC_E_INVALID, "store 'dir:': the path is missing (dir:PATH)");
+		return rec_store_files_open(rest, options, ret_store, error);
+	}
 	/* Nothing of such a URI is shown as it is: it may hold a password. */
 	if (prefixed(uri, "postgresql:") || prefixed(uri, "postgres:"))
 		return rec_store_postgres_open(uri, options, ret_store, error);

@@ -135,7 +135,8 @@ static void test_open__other_kinds_are_refused_with_the_way_out(void **state)
 	struct fixture *f = *state;
 	assert_refused(f, "", REC_E_INVALID, "empty");
 	assert_refused(f, "sqlite:", REC_E_INVALID, "sqlite:PATH");
-	assert_refused(f, "dir:/somewhere", REC_E_UNSUPPORTED, "not in this version");
+	assert_refused(f, "dir:", REC_E_INVALID, "the path is missing");
+	assert_refused(f, "dir:/no/such/place", REC_E_NO_STORE, "reconciler init");
 	assert_refused(f, "https://user:secret@host/db", REC_E_UNSUPPORTED, "unknown kind");
 	assert_null(strstr(f->error.message, "secret"));
 }

@@ -1,0 +1,155 @@
+/* files-document.c - one JSON document as a tree. A node knows the bytes it was made of, so that a change can be put
+ * exactly there and everything else stay as a person wrote it. A key that stands twice is an error: which of the
+ * two counts would be a guess. */
+#include "store/files.h"
+
+#include "base/text.h"
+
+struct reading {
+	struct rec_json_reader reader;
+	struct rec_arena *arena;
+	struct rec_error *error;
+};
+
+static int text_keep(struct reading *d, struct rec_slice text, struct rec_slice *out)
+{
+	char *copy = rec_arena_strndup(d->arena, text.data, text.length);
+	if (!copy)
+		return rec_fail_nomem(d->error);
+	*out = (struct rec_slice){copy, text.length};
+	return 0;
+}
+
+static int token_next(struct reading *d, struct rec_json_token *token)
+{
+	int r = rec_json_next(&d->reader, token, d->error);
+	if (r == REC_JSON_NEED_MORE || r == REC_END)
+		return rec_fail(d->error, REC_E_INVALID, "the file is empty or ends too early");
+	return r;
+}
+
+static size_t here(const struct reading *d)
+{
+	return (size_t)(d->reader.window_offset + d->reader.position);
+}
+
+/* The containers that are open, innermost last. */
+struct open_nodes {
+	struct rec_files_node *stack[REC_JSON_DEPTH_MAX + 1], **tails[REC_JSON_DEPTH_MAX + 1];
+	size_t depth;
+	struct rec_slice key;
+	size_t key_start;
+};
+
+static struct rec_files_node *node_add(struct reading *d, struct open_nodes *o, const struct rec_json_token *token)
+{
+	struct rec_files_node *node = rec_arena_alloc(d->arena, sizeof *node);
+	if (!node)
+		return NULL;
+	*node = (struct rec_files_node){
+		.type = token->type,
+		.key = o->key,
+		.start = (size_t)token->offset,
+		.end = here(d),
+		.key_start = o->key_start,
+	};
+	*o->tails[o->depth] = node;
+	o->tails[o->depth] = &node->next;
+	return node;
+}
+
+static int value_take(struct reading *d, struct open_nodes *o, const struct rec_json_token *token)
+{
+	struct rec_files_node *node = node_add(d, o, token);
+	if (!node)
+		return rec_fail_nomem(d->error);
+	if (token->type == REC_JSON_STRING || token->type == REC_JSON_NUMBER)
+		return text_keep(d, token->text, &node->text);
+	if (token->type == REC_JSON_OBJECT_BEGIN || token->type == REC_JSON_ARRAY_BEGIN) {
+		o->depth++;
+		o->stack[o->depth] = node;
+		o->tails[o->depth] = &node->child;
+		o->key = (struct rec_slice){NULL, 0};
+	}
+	return 0;
+}
+
+static int key_take(struct reading *d, struct open_nodes *o, const struct rec_json_token *token)
+{
+	char shown[64];
+	const struct rec_files_node *object = o->stack[o->depth];
+	for (const struct rec_files_node *n = object ? object->child : NULL; n; n = n->next)
+		if (rec_slice_equal(n->key, token->text))
+			return rec_fail(d->error, REC_E_INVALID, "the key \"%s\" stands twice",
+					rec_text_shown(shown, sizeof shown, token->text));
+	o->key_start = (size_t)token->offset;
+	return text_keep(d, token->text, &o->key);
+}
+
+static int container_end(struct reading *d, struct open_nodes *o)
+{
+	struct rec_files_node *node = o->stack[o->depth];
+	if (!node || o->depth == 0)
+		return rec_fail(d->error, REC_E_BUG, "an end without a beginning (please report)");
+	node->end = here(d);
+	o->depth--;
+	return 0;
+}
+
+static int token_take(struct reading *d, struct open_nodes *o, const struct rec_json_token *token)
+{
+	switch (token->type) {
+	case REC_JSON_KEY:
+		return key_take(d, o, token);
+	case REC_JSON_OBJECT_END:
+	case REC_JSON_ARRAY_END:
+		return container_end(d, o);
+	default:
+		return value_take(d, o, token);
+	}
+}
+
+static int document_read(struct reading *d, struct rec_files_node **ret_root)
+{
+	struct rec_files_node *root = NULL;
+	struct open_nodes open = {.tails = {&root}};
+	struct rec_json_token token;
+	int r = token_next(d, &token);
+	while (r == 0 && token.type != REC_JSON_END_DOCUMENT) {
+		r = token_take(d, &open, &token);
+		if (r == 0)
+			r = token_next(d, &token);
+	}
+	if (r)
+		return r;
+	r = rec_json_next(&d->reader, &token, d->error);
+	if (r != REC_END)
+		return r < 0 ? r : rec_fail(d->error, REC_E_INVALID, "something follows after the end of the object");
+	*ret_root = root;
+	return 0;
+}
+
+int rec_files_document(struct rec_slice text, struct rec_arena *arena, struct rec_files_node **ret_root,
+		       struct rec_error *error)
+{
+	struct reading d = {.arena = arena, .error = error};
+	rec_json_init(&d.reader, arena->allocator, text.length + 1);
+	char *space = rec_json_space(&d.reader, text.length ? text.length : 1);
+	if (space && text.length)
+		memcpy(space, text.data, text.length);
+	if (space)
+		rec_json_added(&d.reader, text.length);
+	rec_json_finish(&d.reader);
+	int r = space ? document_read(&d, ret_root) : rec_fail_nomem(error);
+	rec_json_release(&d.reader);
+	return r;
+}
+
+struct rec_files_node *rec_files_member(const struct rec_files_node *object, const char *key)
+{
+	const struct rec_slice wanted = rec_slice_of(key);
+	for (struct rec_files_node *n = object->type == REC_JSON_OBJECT_BEGIN ? object->child : NULL; n; n = n->next)
+		if (rec_slice_equal(n->key, wanted))
+			return n;
+	return NULL;
+}
