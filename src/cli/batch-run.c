@@ -14,6 +14,7 @@
 
 #include "base/text.h"
 #include "cli/batches.h"
+#include "cli/trackers.h"
 #include "cli/view.h"
 
 #define REFRESH_US 100000
@@ -106,6 +107,7 @@ static int options_fill(struct running *running, struct rec_loop_options *o)
 			  .environment = environment_make(b),
 			  .workdir = here,
 			  .log_limit_bytes = b->options.log_limit_bytes},
+		.close_issues = b->options.close_issues,
 		.refresh_us = running->view.live ? REFRESH_US : 0,
 		.refresh = refresh,
 		.context = running,
@@ -189,7 +191,10 @@ static int exit_status(const struct rec_loop_result *result)
 static struct view_summary summary_of(struct batch_run *b, const struct rec_loop_result *result)
 {
 	struct rec_batch batch;
-	struct view_summary summary = {.batch_id = b->batch_id, .outcome = result->outcome, .counts = result->counts};
+	struct view_summary summary = {.batch_id = b->batch_id,
+				       .outcome = result->outcome,
+				       .counts = result->counts,
+				       .outside = result->outside};
 	if (rec_store_batch_get(b->cli->store, b->batch_id, &b->cli->arena, &batch, NULL) == 0) {
 		summary.skipped = batch.skipped;
 		summary.killed = batch.killed;
@@ -207,10 +212,13 @@ static int run(struct running *running)
 	struct rec_error error = {.code = 0};
 	char shown[REC_ID_BYTES_MAX + 1];
 	int status = options_fill(running, &options);
+	if (!status)
+		status = trackers_open(b->cli, &options.trackers);
 	if (status)
 		return status;
 	rec_text_shown(shown, sizeof shown, b->batch_id);
 	int r = rec_loop_run(&options, make, &result, &error);
+	rec_trackers_free(options.trackers);
 	if (r == REC_CONFLICT)
 		return cli_fail("batch %s: is run by %s (reconciler wait watches it, reconciler stop ends it)", shown,
 				batch_holder(b->cli, b->batch_id));

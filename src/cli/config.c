@@ -44,6 +44,7 @@ static const struct key_spec keys[] = {
 	{"run", "grace", VALUE_DURATION},
 	{"run", "wait", VALUE_BOOLEAN},
 	{"run", "ignore-blockers", VALUE_BOOLEAN},
+	{"run", "close-issues", VALUE_BOOLEAN},
 	{"run", "child-owns-run", VALUE_BOOLEAN},
 	{"run", "dry-run", VALUE_BOOLEAN},
 	{"run", "detach", VALUE_BOOLEAN},

@@ -25,7 +25,7 @@ struct run_options {
 	struct rec_machine_options machine;
 	int64_t reconcile_interval_us;
 	uint64_t log_limit_bytes;
-	bool all_ready, child_owns_run, dry_run, detach;
+	bool all_ready, child_owns_run, close_issues, dry_run, detach;
 	const char *workdir; /* NULL: the working directory */
 	const char *on_end;  /* NULL: nothing */
 };

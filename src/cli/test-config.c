@@ -61,6 +61,7 @@ static void test_config__takes_every_documented_key(void **state)
 			       "settle = 500ms\n"
 			       "grace = 10\n"
 			       "all-ready = yes\nwait = true\nignore-blockers = off\nchild-owns-run = 1\n"
+			       "close-issues = no\n"
 			       "dry-run = no\ndetach = false\n"
 			       "workdir = /srv/a b\n"
 			       "env = A=b\n"

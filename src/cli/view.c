@@ -279,8 +279,14 @@ static void add_counts(struct rec_buffer *out, const struct view_summary *s)
 			  c->waiting, c->queued, c->running, c->held, c->done, c->failed, c->skipped);
 	rec_buffer_printf(out,
 			  ",\"reconciliation\":{\"skipped\":%" PRId64 ",\"killed\":%" PRId64 ",\"requeued\":%" PRId64
-			  ",\"errors\":%" PRId64 "}}",
+			  ",\"errors\":%" PRId64 "}",
 			  s->skipped, s->killed, s->requeued, s->errors);
+	if (s->outside.passes)
+		rec_buffer_printf(out,
+				  ",\"trackers\":{\"changed\":%" PRIu64 ",\"closed\":%" PRIu64
+				  ",\"unreachable\":%" PRIu64 "}",
+				  s->outside.changed, s->outside.closed, s->outside.unreachable);
+	rec_buffer_add_text(out, "}");
 }
 
 void view_summary_json(struct rec_buffer *out, const struct view_summary *summary)
@@ -307,6 +313,11 @@ static void summary_table(struct view *v, const struct view_summary *s)
 	if (c->waiting + c->queued + c->running)
 		output_printf(&v->cli->out, ", %" PRIu64 " not started", c->waiting + c->queued + c->running);
 	output_printf(&v->cli->out, "\nreconciliation: %s\n", what.length ? what.data : "nothing to do");
+	if (s->outside.passes)
+		output_printf(&v->cli->out,
+			      "trackers: %" PRIu64 " changed tasks, %" PRIu64 " items closed, %" PRIu64
+			      " could not be asked\n",
+			      s->outside.changed, s->outside.closed, s->outside.unreachable);
 	if (s->errors)
 		output_printf(&v->cli->out, "%" PRId64 " checks failed and were repeated\n", s->errors);
 }

@@ -7,6 +7,7 @@
 #define REC_CLI_VIEW_H
 
 #include "cli/cli.h"
+#include "conductor/outside.h"
 #include "core/machine.h"
 
 #define VIEW_RUNNING_MAX 256 /* lines kept; the terminal shows as many as fit */
@@ -44,6 +45,7 @@ struct view_summary {
 	enum rec_batch_status outcome;
 	struct rec_machine_counts counts;
 	int64_t skipped, killed, requeued, errors;
+	struct rec_outside_counts outside;
 };
 /* Ends the live lines and prints the summary in the format asked for. */
 void view_end(struct view *v, const struct view_summary *summary);

@@ -1,6 +1,6 @@
-/* loop.c - see loop.h. A wait for four descriptors and a time is one ppoll(2); the slots gather any number of
- * sockets behind one of the four. (A library's event loop was weighed and left: it would add its start-up and its
- * memory to every run and carry nothing that these lines do not.)
+/* loop.c - see loop.h. A wait for some descriptors and a time is one ppoll(2); the slots gather any number of
+ * sockets behind one of them, the trackers any number of pipes. (A library's event loop was weighed and left: it would
+ * add its start-up and its memory to every run and carry nothing that these lines do not.)
  *
  * The store's wake-up may come before its commit is visible, so struct rec_relook plans further looks after it. Our own
  * commits wake us too. So a look is no step: as long as nobody else has committed, which is one question of some
@@ -18,14 +18,17 @@
 
 #define NO_MEMORY_PAUSE_US 1000000
 #define WAIT_US_MAX (INT64_C(3600) * 1000000)
+#define CLOSING_US (INT64_C(30) * 1000000) /* for items that are being closed when the batch has ended */
+#define CLOSING_STOPPED_US (INT64_C(2) * 1000000)
 
 struct loop {
 	const struct rec_loop_options *options;
 	struct rec_shim_slots *slots;
 	struct rec_driver *driver;
+	struct rec_outside *outside; /* NULL: no trackers */
 	struct rec_relook relook;
 	int signal_fd, wake_fd;
-	int64_t due_us, refresh_us; /* monotonic: next step, next refresh */
+	int64_t due_us, refresh_us, outside_due_us; /* monotonic: next step, next refresh, next step of trackers */
 	int signal, signals;
 	uint64_t commits;
 	bool only_look; /* nothing but the store may have moved since the last step */
@@ -84,6 +87,8 @@ static int64_t wait_us(const struct loop *loop, int64_t now)
 		wait = earlier(wait, slots_ms * INT64_C(1000));
 	if (loop->options->refresh_us)
 		wait = earlier(wait, loop->refresh_us - now);
+	if (loop->outside_due_us != INT64_MAX)
+		wait = earlier(wait, loop->outside_due_us - now);
 	return wait < 0 ? 0 : earlier(wait, WAIT_US_MAX);
 }
 
@@ -91,7 +96,8 @@ static int wait_for_something(struct loop *loop, struct rec_error *error)
 {
 	struct pollfd waits[] = {{.fd = loop->signal_fd, .events = POLLIN},
 				 {.fd = rec_shim_slots_fd(loop->slots), .events = POLLIN},
-				 {.fd = loop->wake_fd, .events = POLLIN}};
+				 {.fd = loop->wake_fd, .events = POLLIN},
+				 {.fd = loop->outside ? rec_outside_fd(loop->outside) : -1, .events = POLLIN}};
 	int64_t wait = wait_us(loop, now_us());
 	struct timespec limit = {.tv_sec = wait / 1000000, .tv_nsec = wait % 1000000 * 1000};
 	int ready = ppoll(waits, sizeof waits / sizeof *waits, &limit, NULL);
@@ -99,6 +105,8 @@ static int wait_for_something(struct loop *loop, struct rec_error *error)
 		return rec_fail_errno(error, errno, "waiting");
 	loop->only_look = ready >= 0 && !(ready > 0 && (waits[0].revents || waits[1].revents)) &&
 			  rec_shim_slots_wait_ms(loop->slots) < 0;
+	if (ready > 0 && waits[3].revents)
+		loop->outside_due_us = 0;
 	if (ready > 0 && waits[0].revents)
 		signals_read(loop);
 	if (ready > 0 && waits[2].revents) {
@@ -128,6 +136,66 @@ static void own_commits_pass(struct loop *loop)
 	rec_relook_committed(&loop->relook, now_us());
 }
 
+/* ---- Trackers ----------------------------------------------------------------------------------- */
+
+static bool own_child(void *context, int pid)
+{
+	return rec_trackers_own(context, pid);
+}
+
+/* In front of the driver's listener: what it finished may have to be closed elsewhere. */
+static void tell(void *context, const struct rec_event *event)
+{
+	struct loop *loop = context;
+	const struct rec_driver_options *driver = &loop->options->driver;
+	if (loop->outside && rec_slice_equal(event->event, rec_slice_of("BATCH_TASK_COMPLETED")))
+		rec_outside_finished(loop->outside, event->task_id, event->attempt);
+	if (driver->tell)
+		driver->tell(driver->context, event);
+}
+
+static int outside_open(struct loop *loop, struct rec_error *error)
+{
+	const struct rec_driver_options *driver = &loop->options->driver;
+	const struct rec_outside_options options = {
+		.store = driver->store,
+		.trackers = loop->options->trackers,
+		.batch_id = driver->batch_id,
+		.interval_us = driver->reconcile_interval_us,
+		.close_issues = loop->options->close_issues,
+		.allocator = driver->allocator,
+		.tell = driver->tell,
+		.context = driver->context,
+	};
+	loop->outside_due_us = INT64_MAX;
+	if (!options.trackers || rec_trackers_count(options.trackers) == 0)
+		return 0;
+	loop->outside_due_us = 0;
+	return rec_outside_new(&options, &loop->outside, error);
+}
+
+/* What they say goes into the store; the driver has to look there. */
+static int outside_work(struct loop *loop, struct rec_error *error)
+{
+	bool wrote = false;
+	if (!loop->outside || now_us() < loop->outside_due_us)
+		return 0;
+	int r = rec_outside_step(loop->outside, &loop->outside_due_us, &wrote, error);
+	if (r == REC_E_NOMEM) {
+		loop->outside_due_us = now_us() + NO_MEMORY_PAUSE_US;
+		r = 0;
+	}
+	if (wrote) {
+		loop->only_look = false;
+		loop->due_us = 0;
+		rec_store_wake_drain(loop->options->driver.store);
+		rec_relook_committed(&loop->relook, now_us());
+	}
+	return r;
+}
+
+/* ---- A turn ------------------------------------------------------------------------------------- */
+
 /* REC_END: the batch has ended. */
 static int turn(struct loop *loop, struct rec_error *error)
 {
@@ -141,6 +209,7 @@ static int turn(struct loop *loop, struct rec_error *error)
 	}
 	own_commits_pass(loop);
 	refresh(loop);
+	r = r ? r : outside_work(loop, error);
 	return r == 0 ? wait_for_something(loop, error) : r;
 }
 
@@ -154,13 +223,19 @@ static void result_fill(const struct loop *loop, struct rec_loop_result *result)
 					   .counts = rec_machine_counts(machine),
 					   .reconciled = rec_machine_reconciled(machine),
 					   .errors = rec_driver_errors(loop->driver)};
+	if (loop->outside)
+		result->outside = rec_outside_counts(loop->outside);
 }
 
 static int run(struct loop *loop, struct rec_loop_result *ret_result, struct rec_error *error)
 {
 	struct rec_driver_options driver = loop->options->driver;
 	driver.slots = rec_shim_slots_table(loop->slots);
+	driver.tell = tell;
+	driver.context = loop;
 	int r = rec_store_wake_fd(driver.store, &loop->wake_fd, error);
+	if (r == 0)
+		r = outside_open(loop, error);
 	if (r == 0)
 		r = rec_driver_new(&driver, &loop->driver, error);
 	if (r == 0 && loop->options->begun)
@@ -169,6 +244,8 @@ static int run(struct loop *loop, struct rec_loop_result *ret_result, struct rec
 		r = turn(loop, error);
 	if (r != REC_END)
 		return r;
+	if (loop->outside)
+		rec_outside_finish(loop->outside, loop->signal ? CLOSING_STOPPED_US : CLOSING_US);
 	result_fill(loop, ret_result);
 	return 0;
 }
@@ -184,14 +261,20 @@ int rec_loop_run(const struct rec_loop_options *options, rec_loop_make_fn *make,
 		 struct rec_error *error)
 {
 	struct loop loop = {.options = options, .signal_fd = -1, .wake_fd = -1};
+	struct rec_shim_options slots = options->slots;
+	if (options->trackers) {
+		slots.own_child = own_child;
+		slots.context = options->trackers;
+	}
 	int r = signals_open(&loop, error);
 	if (r == 0)
-		r = rec_shim_slots_open(&options->slots, &loop.slots, error);
+		r = rec_shim_slots_open(&slots, &loop.slots, error);
 	if (r == 0)
 		r = make_held(&loop, make, error);
 	if (r == 0)
 		r = run(&loop, ret_result, error);
 	rec_driver_free(loop.driver);
+	rec_outside_free(loop.outside);
 	rec_shim_slots_close(loop.slots);
 	rec_close_fd(&loop.signal_fd);
 	return r;

@@ -10,11 +10,14 @@
 #define REC_CONDUCTOR_LOOP_H
 
 #include "conductor/driver.h"
+#include "conductor/outside.h"
 #include "conductor/shim-slots.h"
 
 struct rec_loop_options {
 	struct rec_driver_options driver; /* .slots is filled in */
 	struct rec_shim_options slots;
+	struct rec_trackers *trackers; /* lent; asked about links at the driver's reconcile interval. NULL: none */
+	bool close_issues;             /* close what is linked to tasks that the batch finishes */
 	/* For a live view: called at most every refresh_us, and only while something may have changed or time passes
 	 * for what runs; 0: never. */
 	int64_t refresh_us;
@@ -30,6 +33,7 @@ struct rec_loop_result {
 	struct rec_machine_counts counts;
 	struct rec_reconciled reconciled;
 	uint64_t errors;
+	struct rec_outside_counts outside;
 };
 
 /* Opens slots, then calls `make` (may be NULL) with the batch held by its lock, so that it can create or resume it;

@@ -213,7 +213,7 @@ static bool is_shim(void *context, pid_t pid)
 	for (size_t i = 0; i < s->slot_count; i++)
 		if (s->slots[i] && s->slots[i]->shim_pid == pid)
 			return true;
-	return false;
+	return s->options.own_child && s->options.own_child(s->options.context, pid);
 }
 
 static int unsettled_look(struct rec_shim_slots *s)

@@ -20,6 +20,9 @@ struct rec_shim_options {
 	const char *workdir;            /* absolute */
 	uint64_t log_limit_bytes;
 	const struct rec_allocator *allocator; /* NULL: libc */
+	/* Children of this process that are not slots' and not to be ended as orphans. NULL: there are none. */
+	bool (*own_child)(void *context, int pid);
+	void *context;
 };
 
 struct rec_shim_slots;

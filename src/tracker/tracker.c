@@ -43,7 +43,7 @@ static const char **command_copy(const struct rec_allocator *a, const char *cons
 static int tracker_init(const struct rec_trackers *t, struct tracker *tr, const struct rec_tracker_options *o)
 {
 	tr->timeout_us = o->timeout_us > 0 ? o->timeout_us : REC_TRACKER_TIMEOUT_US;
-	tr->interval_us = o->interval_us > 0 ? o->interval_us : REC_TRACKER_INTERVAL_US;
+	tr->interval_us = o->interval_us;
 	tr->budget_share = o->budget_share;
 	tr->name = copy(t->allocator, o->name);
 	tr->prefix = copy(t->allocator, o->url_prefix);

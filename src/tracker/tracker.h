@@ -35,7 +35,6 @@
 #define REC_TRACKER_KEY_BYTES_MAX 1024u       /* of a cursor's key */
 #define REC_TRACKER_LINKS_MAX 2000u           /* in one request */
 #define REC_TRACKER_TIMEOUT_US (INT64_C(30) * 1000000)
-#define REC_TRACKER_INTERVAL_US (INT64_C(30) * 1000000)
 
 /* One tracker, as configured. Texts are copied. */
 struct rec_tracker_options {
@@ -43,7 +42,7 @@ struct rec_tracker_options {
 	const char *url_prefix;     /* the links it answers for; where several fit, the longest prefix wins */
 	const char *const *command; /* NULL-terminated; command[0] is an absolute path; run without a shell */
 	int64_t timeout_us;         /* for one request with its answer; 0: REC_TRACKER_TIMEOUT_US */
-	int64_t interval_us;        /* between two passes that nobody asked for by hand; 0: REC_TRACKER_INTERVAL_US */
+	int64_t interval_us;        /* between two passes that nobody asked for by hand; 0: as whoever asks likes */
 	double budget_share;        /* of the token's budget that may be used; told to the helper */
 };
 

@@ -43,7 +43,7 @@ class Help(Case):
             ("blocker", "list"): ["--open"], ("events",): ["--since", "-f"], ("gc",): ["--older-than", "--dry-run"],
             ("run",): ["--all-ready", "--max-parallel", "--reconcile-interval", "--on-failure", "--retry",
                        "--retry-delay", "--timeout", "--stall-timeout", "--settle", "--grace", "--wait",
-                       "--ignore-blockers", "--child-owns-run", "--dry-run", "--detach", "--workdir", "--env",
+                       "--ignore-blockers", "--close-issues", "--child-owns-run", "--dry-run", "--detach", "--workdir", "--env",
                        "--log-limit", "--on-end"],
             ("sync",): ["--dry-run"], ("link",): [], ("unlink",): [],
             ("tracker", "test"): ["--url", "--timeout"], ("resume",): [], ("stop",): ["--force"], ("status",): [], ("wait",): [], ("heartbeat",): [],

@@ -1,0 +1,52 @@
+/* outside-private.h - what outside.c and outside-close.c share. */
+#ifndef REC_CONDUCTOR_OUTSIDE_PRIVATE_H
+#define REC_CONDUCTOR_OUTSIDE_PRIVATE_H
+
+#include "base/clock.h"
+#include "conductor/outside.h"
+#include "engine/sync.h"
+
+#define FINISHED_MAX 10000u /* tasks whose items wait to be looked up; beyond that they stay open, with a warning */
+
+struct watched {
+	int64_t due_us;  /* of the next pass */
+	int64_t told_us; /* when an outage was last told; 0: never */
+	bool down;       /* the outage is known */
+	bool asked;      /* an answer of this pass is to come */
+};
+
+/* An item that is being closed, or is to be. */
+struct closing {
+	char *task_id;
+	int64_t attempt;
+	char *url; /* NULL: not looked up yet */
+};
+
+struct rec_outside {
+	struct rec_outside_options options;
+	const struct rec_allocator *allocator;
+	const struct rec_clock *clock;
+	size_t count; /* of trackers */
+	struct watched *watched;
+	const char **names;
+	struct rec_sync_trackers who;
+	struct rec_sync *sync; /* the pass; NULL: none */
+	bool overrun;          /* FINISHED_MAX was met, which was told */
+	bool faulty;           /* the last pass was given up, which was told */
+	bool linked;           /* some link was seen, or nobody looks */
+	bool open_told;        /* that items stay open */
+	int64_t resume_us;
+	struct closing *finished, *closing; /* tasks to look up; items with their trackers */
+	size_t finished_count, finished_capacity, closing_count, closing_capacity;
+	struct rec_outside_counts counts;
+};
+
+int64_t rec_outside_now(const struct rec_outside *o);
+void rec_outside_warn(const struct rec_outside *o, const char *source, const char *detail);
+
+/* outside-close.c: what is finished here is closed there */
+int rec_outside_close_ask(struct rec_outside *o, int64_t now_us, struct rec_error *error);
+int rec_outside_closed(struct rec_outside *o, const struct rec_tracker_answer *answer, struct rec_error *error);
+void rec_outside_close_release(struct rec_outside *o);
+
+#endif

@@ -1,0 +1,274 @@
+/* outside.c - see outside.h.
+ *
+ * One pass at a time: links and cursors are read, each tracker that is due is asked, answers are taken and applied as
+ * they come, what came as old as what is known is asked once more; then the pass is over, and each tracker is due again
+ * after its interval. Closing runs beside it. */
+#include "conductor/outside.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+
+#include "base/text.h"
+#include "conductor/outside-private.h"
+
+#define FAULT_PAUSE_US (INT64_C(30) * 1000000)
+#define TOLD_AGAIN_US (INT64_C(600) * 1000000) /* an outage that comes and goes is told so often */
+
+int64_t rec_outside_now(const struct rec_outside *o)
+{
+	return o->clock->monotonic_us(o->clock->context);
+}
+
+/* ---- Telling ------------------------------------------------------------------------------------ */
+
+void rec_outside_warn(const struct rec_outside *o, const char *source, const char *detail)
+{
+	if (o->options.tell)
+		o->options.tell(o->options.context, &(struct rec_event){.event = rec_slice_of("RECONCILIATION_ERROR"),
+									.batch_id = o->options.batch_id,
+									.source = rec_slice_of(source),
+									.detail = rec_slice_of(detail)});
+}
+
+/* Once for each outage. */
+static void health_look(struct rec_outside *o, size_t tracker, int64_t now_us)
+{
+	const struct rec_tracker_health *h = rec_tracker_health(o->options.trackers, tracker);
+	struct watched *w = &o->watched[tracker];
+	char detail[REC_TRACKER_PROBLEM_BYTES + 128];
+	if (h->state != REC_TRACKER_DOWN) {
+		w->down = false;
+		return;
+	}
+	if (w->down)
+		return;
+	w->down = true;
+	o->counts.unreachable++;
+	if (w->told_us && now_us - w->told_us < TOLD_AGAIN_US)
+		return;
+	w->told_us = now_us;
+	snprintf(detail, sizeof detail, "tracker %.64s cannot be asked: %.250s",
+		 rec_tracker_name(o->options.trackers, tracker), h->problem);
+	rec_outside_warn(o, rec_tracker_name(o->options.trackers, tracker), detail);
+}
+
+/* ---- A pass ------------------------------------------------------------------------------------- */
+
+static size_t find(const void *context, struct rec_slice url)
+{
+	return rec_trackers_find(context, url);
+}
+
+static int64_t interval_of(const struct rec_outside *o, size_t tracker)
+{
+	int64_t own = rec_tracker_interval_us(o->options.trackers, tracker);
+	return o->options.interval_us <= 0 ? 0 : own > 0 ? own : o->options.interval_us;
+}
+
+static void pass_end(struct rec_outside *o)
+{
+	o->sync = rec_sync_free(o->sync);
+	for (size_t i = 0; i < o->count; i++)
+		o->watched[i].asked = false;
+}
+
+/* The pass is given up: what an answer said may be lost, and with it what its cursors stand for. A fault that may pass
+ * is told once, and the next pass waits a while. */
+static int fault(struct rec_outside *o, int r, const struct rec_error *problem, struct rec_error *error)
+{
+	pass_end(o);
+	if (rec_error_class_of(r) != REC_CLASS_RETRY || r == REC_E_NOMEM) {
+		*error = *problem;
+		return r;
+	}
+	if (!o->faulty)
+		rec_outside_warn(o, "trackers", problem->message);
+	o->faulty = true;
+	o->resume_us = rec_outside_now(o) + FAULT_PAUSE_US;
+	return 0;
+}
+
+/* Asks tracker i what the pass wants to know of it; nothing, if there is nothing. */
+static int question_ask(struct rec_outside *o, size_t i, int64_t now_us, struct rec_error *error)
+{
+	struct rec_sync_question question;
+	int r = rec_sync_question(o->sync, i, &question, error);
+	if (r != 0 || question.count == 0)
+		return r;
+	o->linked = true;
+	r = rec_trackers_ask(o->options.trackers, i, question.links, question.count, question.cursors,
+			     question.cursor_count, now_us, error);
+	if (r == 0)
+		o->watched[i].asked = true;
+	return r == REC_REFUSED || r == REC_CONFLICT ? 0 : r;
+}
+
+static bool is_due(const struct rec_outside *o, size_t i, int64_t now_us)
+{
+	return interval_of(o, i) > 0 && now_us >= o->watched[i].due_us;
+}
+
+static int64_t earliest_due(const struct rec_outside *o)
+{
+	int64_t due_us = INT64_MAX;
+	for (size_t i = 0; i < o->count; i++)
+		if (interval_of(o, i) > 0 && o->watched[i].due_us < due_us)
+			due_us = o->watched[i].due_us;
+	return due_us > o->resume_us ? due_us : o->resume_us;
+}
+
+static int pass_begin(struct rec_outside *o, int64_t now_us, struct rec_error *error)
+{
+	const struct rec_sync_trackers who = {o->names, o->count, find, o->options.trackers};
+	o->who = who;
+	int r = rec_sync_new(o->options.store, &o->who, REC_SYNC_LINKED, NULL, 0, o->options.batch_id, &o->sync, error);
+	for (size_t i = 0; i < o->count && r == 0; i++)
+		if (is_due(o, i, now_us))
+			r = question_ask(o, i, now_us, error);
+	for (size_t i = 0; i < o->count && r == 0; i++)
+		if (is_due(o, i, now_us))
+			o->watched[i].due_us = now_us + interval_of(o, i);
+	if (r == 0)
+		o->counts.passes++;
+	return r;
+}
+
+static bool is_asking(const struct rec_outside *o)
+{
+	for (size_t i = 0; i < o->count; i++)
+		if (o->watched[i].asked)
+			return true;
+	return false;
+}
+
+static int answer_take(struct rec_outside *o, const struct rec_tracker_answer *answer, bool *wrote,
+		       struct rec_error *error)
+{
+	health_look(o, answer->tracker, rec_outside_now(o));
+	if (answer->kind == REC_TRACKER_CLOSED)
+		return rec_outside_closed(o, answer, error);
+	if (!o->sync || !o->watched[answer->tracker].asked)
+		return 0; /* of a pass that was given up */
+	if (answer->last)
+		o->watched[answer->tracker].asked = false;
+	int r = rec_sync_take(o->sync, answer->tracker, answer->observations, answer->count, error);
+	if (r == 0 && answer->last)
+		r = rec_sync_cursors(o->sync, answer->tracker, answer->cursors, answer->cursor_count, error);
+	if (r != 0)
+		return r;
+	*wrote = true;
+	r = rec_sync_apply(o->sync, error);
+	if (r == 0 && answer->last && answer->reached) /* what has to be read again */
+		r = question_ask(o, answer->tracker, rec_outside_now(o), error);
+	return r;
+}
+
+static void changes_count(struct rec_outside *o)
+{
+	const bool *applied;
+	const struct rec_results *results = rec_sync_results(o->sync, &applied);
+	for (size_t i = 0; i < results->snapshot.count; i++)
+		o->counts.changed += applied[i];
+}
+
+static int answers_take(struct rec_outside *o, bool *wrote, struct rec_error *error)
+{
+	struct rec_tracker_answer answer;
+	int r = 0;
+	while (r == 0 && rec_trackers_next(o->options.trackers, &answer) == 0)
+		r = answer_take(o, &answer, wrote, error);
+	if (r == 0 && o->sync && !is_asking(o)) {
+		changes_count(o);
+		pass_end(o);
+		o->faulty = false;
+	}
+	return r;
+}
+
+/* ---- The step ----------------------------------------------------------------------------------- */
+
+int rec_outside_step(struct rec_outside *o, int64_t *ret_due_us, bool *ret_wrote, struct rec_error *error)
+{
+	struct rec_error problem = {.code = 0};
+	int64_t now_us = rec_outside_now(o);
+	bool wrote = false;
+	int r = 0;
+	if (!o->sync && now_us >= earliest_due(o))
+		r = pass_begin(o, now_us, &problem);
+	r = r ? r : rec_outside_close_ask(o, now_us, &problem);
+	r = r ? r : rec_trackers_step(o->options.trackers, now_us, &problem);
+	r = r ? r : answers_take(o, &wrote, &problem);
+	if (r != 0)
+		r = fault(o, r, &problem, error);
+	int64_t due_us = rec_trackers_due_us(o->options.trackers), pass_us = o->sync ? INT64_MAX : earliest_due(o);
+	*ret_due_us = due_us < pass_us ? due_us : pass_us;
+	*ret_wrote = wrote;
+	return r;
+}
+
+int rec_outside_fd(const struct rec_outside *o)
+{
+	return rec_trackers_fd(o->options.trackers);
+}
+
+void rec_outside_finish(struct rec_outside *o, int64_t limit_us)
+{
+	struct rec_error error;
+	int64_t until_us = rec_outside_now(o) + limit_us, due_us;
+	bool wrote;
+	o->options.interval_us = 0; /* no more passes */
+	for (;;) {
+		int r = o->closing_count || o->finished_count ? rec_outside_step(o, &due_us, &wrote, &error) : REC_END;
+		int64_t now_us = rec_outside_now(o);
+		if (r != 0 || now_us >= until_us || !(o->closing_count || o->finished_count))
+			return;
+		if (due_us > until_us)
+			due_us = until_us;
+		struct pollfd wait = {.fd = rec_outside_fd(o), .events = POLLIN};
+		if (due_us > now_us && poll(&wait, 1, (int)((due_us - now_us) / 1000 + 1)) < 0 && errno != EINTR)
+			return;
+	}
+}
+
+struct rec_outside_counts rec_outside_counts(const struct rec_outside *o)
+{
+	return o->counts;
+}
+
+/* ---- Making ------------------------------------------------------------------------------------- */
+
+int rec_outside_new(const struct rec_outside_options *options, struct rec_outside **ret_outside,
+		    struct rec_error *error)
+{
+	struct rec_outside *o = rec_zalloc(options->allocator, 1, sizeof *o);
+	if (!o)
+		return rec_fail_nomem(error);
+	o->options = *options;
+	o->allocator = options->allocator;
+	o->clock = options->clock ? options->clock : &rec_clock_real;
+	o->linked = options->interval_us <= 0;
+	o->count = rec_trackers_count(options->trackers);
+	o->watched = rec_zalloc(o->allocator, o->count, sizeof *o->watched);
+	o->names = rec_zalloc(o->allocator, o->count, sizeof *o->names);
+	if (!o->watched || !o->names) {
+		rec_outside_free(o);
+		return rec_fail_nomem(error);
+	}
+	for (size_t i = 0; i < o->count; i++)
+		o->names[i] = rec_tracker_name(options->trackers, i);
+	*ret_outside = o;
+	return 0;
+}
+
+struct rec_outside *rec_outside_free(struct rec_outside *o)
+{
+	if (!o)
+		return NULL;
+	rec_sync_free(o->sync);
+	rec_outside_close_release(o);
+	rec_free(o->allocator, o->watched);
+	rec_free(o->allocator, o->names);
+	return rec_free(o->allocator, o);
+}
