@@ -1,10 +1,11 @@
-/* hold.h - links that GitHub refused lately, so that they are not asked about again at once. The only thing that this
- * program keeps in memory between two requests; losing it costs one request a link. */
+/* hold.h - what is not to be asked again at once: links that GitHub refused lately, and anything at all during a pause.
+ * The only thing that this program keeps in memory between two requests; losing it costs one request a link. */
 #ifndef REC_GITHUB_HOLD_H
 #define REC_GITHUB_HOLD_H
 
 #include "base/memory.h"
 #include "base/slice.h"
+#include "github/mark.h"
 
 #define GH_HOLDS_MAX 4096 /* more are not held */
 
@@ -16,6 +17,7 @@ struct gh_holds {
 	} * items;
 	size_t count, capacity;
 	uint64_t seed;
+	struct gh_pause pause; /* for whoever asks without the cursor that says so */
 };
 void gh_holds_init(struct gh_holds *h, const struct rec_allocator *a, uint64_t seed);
 void gh_holds_release(struct gh_holds *h);

@@ -159,7 +159,7 @@ static void pause_begin(struct gh_pass *pass)
 	struct rec_slice text = cursor_given(pass, rec_slice_of(GH_PAUSE_KEY));
 	pass->had_pause = text.length > 0;
 	if (gh_pause_read(text, &pass->pause) < 0)
-		pass->pause = (struct gh_pause){0};
+		pass->pause = pass->holds ? pass->holds->pause : (struct gh_pause){0};
 	if (pass->pause.until_s > now_s && pass->pause.until_s <= now_s + GH_WAIT_S_MAX)
 		pass_stop(pass, rec_slice_of("GitHub asked for a pause"), pass->pause.until_s - now_s);
 }
@@ -430,14 +430,19 @@ static void pause_finish(struct gh_pass *pass)
 		struct rec_buffer b;
 		if (!pass->limited)
 			pause.strikes = 0;
+		if (pass->holds)
+			pass->holds->pause = pause;
 		rec_buffer_init(&b, pass->allocator, GH_MARK_BYTES_MAX);
 		if (gh_pause_write(&b, &pause) < 0)
 			pass->failed = REC_E_NOMEM;
 		else
 			pair_add(pass, rec_slice_of(GH_PAUSE_KEY), pass_keep(pass, rec_buffer_slice(&b)));
 		rec_buffer_release(&b);
-	} else if (pass->had_pause && pass->good_answers > 0) {
-		pair_add(pass, rec_slice_of(GH_PAUSE_KEY), (struct rec_slice){0});
+	} else if (pass->good_answers > 0) {
+		if (pass->holds)
+			pass->holds->pause = (struct gh_pause){0};
+		if (pass->had_pause)
+			pair_add(pass, rec_slice_of(GH_PAUSE_KEY), (struct rec_slice){0});
 	}
 }
 

@@ -79,6 +79,31 @@ static void test_limit__a_pause_is_kept_by_whoever_starts_next(void **state)
 	assert_pass_says(FETCH_FROM(TWO, "\"pause\":\"1;9507651200;1;\""), over, "\"cursors\":{\"pause\":null}");
 }
 
+static void test_limit__a_pause_holds_without_its_cursor_too(void **state)
+{
+	(void)state;
+	const struct test_step limited[] = {{ASK_ONE, 429, NULL, "{}"}, {0}}, nothing[] = {{0}};
+	const struct test_step good[] = {{ASK_ONE, 200, NULL, OPEN_ISSUE("1")}, {0}};
+	struct gh_holds holds;
+	struct test_run run;
+	gh_holds_init(&holds, NULL, 1);
+	test_run_init(&run);
+	run.holds = &holds;
+	const char *line = FETCH(LINK("acme/app/issues/1"));
+	assert_int_equal(test_pass_with(&run, NULL, line, limited), 0);
+	run.now_us += 59000000;
+	assert_int_equal(test_pass_with(&run, NULL, line, nothing), 0);
+	run.now_us += 1000000; /* over; the next one is twice as long */
+	assert_int_equal(test_pass_with(&run, NULL, line, limited), 0);
+	assert_non_null(strstr(run.answer.data, "\"retry_after_ms\":120000"));
+	run.now_us += 120000000;
+	assert_int_equal(test_pass_with(&run, NULL, line, good), 0);
+	assert_int_equal(test_pass_with(&run, NULL, line, limited), 0);
+	assert_non_null(strstr(run.answer.data, "\"retry_after_ms\":60000"));
+	test_run_release(&run);
+	gh_holds_release(&holds);
+}
+
 static void test_limit__a_plain_refusal_is_none(void **state)
 {
 	(void)state;
@@ -188,6 +213,7 @@ int main(void)
 		cmocka_unit_test(test_limit__waits_are_clamped),
 		cmocka_unit_test(test_limit__without_a_reason_each_time_is_longer),
 		cmocka_unit_test(test_limit__a_pause_is_kept_by_whoever_starts_next),
+		cmocka_unit_test(test_limit__a_pause_holds_without_its_cursor_too),
 		cmocka_unit_test(test_limit__a_plain_refusal_is_none),
 		cmocka_unit_test(test_budget__forty_percent_are_left_to_people),
 		cmocka_unit_test(test_budget__a_budget_that_makes_no_sense_stops_nothing),

@@ -62,7 +62,7 @@ const scenarios = {
   // ---- Redirects ----
   transferred(r) {
     if (r.path === "/repos/acme/app/issues/7") return moved(301, `${API}/repositories/2/issues/99`);
-    return r.path === "/repositories/2/issues/99" ? answer(200, issue(99, { repository: "acme/other" })) : undefined;
+    return ["/repositories/2/issues/99", "/repos/acme/other/issues/99"].includes(r.path) ? answer(200, issue(99, { repository: "acme/other" })) : undefined;
   },
   temporary(r) {
     if (r.path === "/repos/acme/app/issues/7") return moved(Number(argument), `${API}/elsewhere/7`);
