@@ -436,8 +436,11 @@ static int task_complete(struct taking *t, const struct rec_files_node *root)
 
 static int root_take(struct taking *t, const struct rec_files_node *root, const char *name)
 {
-	if (root->type != REC_JSON_OBJECT_BEGIN)
+	if (root->type != REC_JSON_OBJECT_BEGIN) {
+		if (name_take(name, t->arena, t->out) == REC_E_NOMEM)
+			return rec_fail_nomem(t->error);
 		return bad(t->out, t->arena, "is no JSON object", "");
+	}
 	int r = id_take(t, root, name);
 	if (r || t->out->problem)
 		return r;
