@@ -17,6 +17,7 @@ struct gh_holds {
 	} * items;
 	size_t count, capacity;
 	uint64_t seed;
+	size_t turn;           /* the place among the links that single reads begin with */
 	struct gh_pause pause; /* for whoever asks without the cursor that says so */
 };
 void gh_holds_init(struct gh_holds *h, const struct rec_allocator *a, uint64_t seed);

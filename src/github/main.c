@@ -1,6 +1,7 @@
 /* main.c - reconciler-github: one line in, one line out, until standard input ends. See reconciler-github(8). */
 #include <errno.h>
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -305,6 +306,7 @@ int main(int argc, char **argv)
 	struct arguments arguments = {0};
 	struct rec_error error = {0};
 	gh_token_protect();
+	signal(SIGPIPE, SIG_IGN); /* TLS writes to connections that the other side closed */
 	int r = arguments_read(argc, argv, &arguments);
 	if (r != 0)
 		return r == 1 ? 0 : 2;

@@ -39,7 +39,7 @@ bool pass_batch_next(struct gh_pass *pass)
 		last = link->repo;
 		asked[pass->batch_count] =
 			(struct gh_batch_asked){link->at.owner, link->at.repo, link->at.number, repository};
-		pass->batch[pass->batch_count] = pass->order[i];
+		pass->batch[pass->batch_count] = i;
 		pass->batch_repos[pass->batch_count++] = repository;
 	}
 	if (pass->batch_count == 0)
@@ -53,26 +53,35 @@ bool pass_batch_next(struct gh_pass *pass)
 	return true;
 }
 
-/* No batches in this pass: some of the links are read singly, the rest must wait. */
+/* A batch did not tell: the link is read singly if not too many are already; else it must wait for the next pass, which
+ * begins with it. */
+static void fall_back(struct gh_pass *pass, size_t at, struct rec_slice problem)
+{
+	struct pass_link *link = &pass->links[pass->order[at]];
+	if (pass->fallback_left > 0) {
+		link->need = NEED_ITEM;
+	} else {
+		pass_settle_unknown(pass, link, problem);
+		return;
+	}
+	if (--pass->fallback_left == 0)
+		pass->turn_next = at + 1;
+}
+
+/* No batches in this pass. */
 static void batches_off(struct gh_pass *pass, struct rec_slice problem)
 {
 	pass->graphql = false;
 	for (size_t i = 0; i < pass->good_count; i++) {
-		struct pass_link *link = &pass->links[pass->order[i]];
-		if (link->need != NEED_BATCH)
-			continue;
-		if (pass->fallback_left > 0) {
-			pass->fallback_left--;
-			link->need = NEED_ITEM;
-		} else {
-			pass_settle_unknown(pass, link, problem);
-		}
+		size_t at = (pass->turn + i) % pass->good_count;
+		if (pass->links[pass->order[at]].need == NEED_BATCH)
+			fall_back(pass, at, problem);
 	}
 }
 
-static void batch_apply(struct gh_pass *pass, struct pass_link *link, enum gh_answered answered,
-			const struct gh_item *item)
+static void batch_apply(struct gh_pass *pass, size_t at, enum gh_answered answered, const struct gh_item *item)
 {
+	struct pass_link *link = &pass->links[pass->order[at]];
 	struct pass_repo *repo = &pass->repos[link->repo];
 	switch (answered) {
 	case GH_ANSWERED_ITEM:
@@ -92,7 +101,7 @@ static void batch_apply(struct gh_pass *pass, struct pass_link *link, enum gh_an
 		link->need = NEED_ITEM;
 		break;
 	default:
-		link->need = NEED_ITEM;
+		fall_back(pass, at, rec_slice_of("GitHub did not say anything about it"));
 		break;
 	}
 }
@@ -121,7 +130,7 @@ void pass_batch_answer(struct gh_pass *pass, const struct gh_response *r, struct
 		return;
 	}
 	for (size_t i = 0; i < pass->batch_count; i++)
-		batch_apply(pass, &pass->links[pass->batch[i]], a->answered[i], &a->items[i]);
+		batch_apply(pass, pass->batch[i], a->answered[i], &a->items[i]);
 }
 
 /* ---- Single reads ---- */
@@ -158,14 +167,12 @@ static void single_ask(struct gh_pass *pass, size_t index)
 	}
 }
 
-/* Where the round begins depends on the time, so that with too many links for one pass each gets its turn. */
+/* The round begins where the last pass had to stop, so that with too many links for one pass each gets its turn. */
 bool pass_single_next(struct gh_pass *pass)
 {
-	size_t count = pass->good_count, start = count ? (size_t)(pass->now_us / 1000000 / 7) % count : 0;
-	if (pass->at == 0)
-		pass->single_start = start;
+	size_t count = pass->good_count;
 	for (; pass->at < count; pass->at++) {
-		size_t index = pass->order[(pass->single_start + pass->at) % count];
+		size_t index = pass->order[(pass->turn + pass->at) % count];
 		if (pass->links[index].need == NEED_NOTHING)
 			continue;
 		single_ask(pass, index);

@@ -70,14 +70,15 @@ struct gh_pass {
 	size_t repo_count;
 
 	enum pass_phase phase;
-	size_t at, single_start; /* within the phase */
+	size_t at;              /* within the phase */
+	size_t turn, turn_next; /* in order[]: where single reads begin, in this pass and in the next */
 	struct gh_ask ask;
 	bool asked; /* an answer to it is outstanding */
 	enum pass_what what;
 	size_t subject; /* of the ask: a link or a repository */
 	struct pass_walk walk;
 	struct gh_item_list list;
-	size_t batch[GH_ITEMS_MAX], batch_repos[GH_ITEMS_MAX], batch_count;
+	size_t batch[GH_ITEMS_MAX], /* in order[] */ batch_repos[GH_ITEMS_MAX], batch_count;
 	struct gh_batch_answer batch_answer;
 	struct rec_buffer body;
 

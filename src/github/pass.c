@@ -202,6 +202,7 @@ int gh_pass_new(const struct rec_allocator *a, const struct gh_place *place, con
 	}
 	links_begin(pass);
 	repos_begin(pass);
+	pass->turn = holds && pass->good_count ? holds->turn % pass->good_count : 0;
 	pause_begin(pass);
 	if (pass->failed) {
 		int failed = pass->failed;
@@ -456,6 +457,10 @@ int gh_pass_finish(struct gh_pass *pass, struct gh_answer *ret_answer)
 		pass->observations[i] = pass->links[i].observation;
 	}
 	pass->pair_count = 0;
+	if (pass->stopped && pass->phase == PHASE_SINGLES)
+		pass->turn_next = pass->turn + pass->at;
+	if (pass->holds && pass->costs.requests > 0)
+		pass->holds->turn = pass->turn_next;
 	cursors_finish(pass);
 	pause_finish(pass);
 	if (pass->failed)

@@ -167,7 +167,6 @@ static void test_outage__three_in_a_row_end_the_pass(void **state)
 					     {0}};
 	struct test_run run;
 	test_run_init(&run);
-	run.now_us = 1507651200000000 / 28000000 * 28000000; /* the round begins with the first */
 #define FOUR LINK("a/a/issues/1") "," LINK("a/b/issues/1") "," LINK("a/c/issues/1") "," LINK("a/d/issues/1")
 	assert_int_equal(test_pass_with(&run, NULL, FETCH(FOUR), steps), 0);
 	assert_non_null(strstr(run.answer.data, "],\"problem\":\"GitHub answered 503: unavailable\"}"));
@@ -196,14 +195,23 @@ static void test_deadline__each_link_gets_its_turn(void **state)
 {
 	(void)state;
 	struct test_run run;
-	const struct test_step first[] = {{"GET /repos/a/a/issues/1", 401, NULL, "{}"}, {0}};
-	const struct test_step second[] = {{"GET /repos/a/b/issues/1", 401, NULL, "{}"}, {0}};
+	struct gh_holds holds;
+	const struct test_step first[] = {{"GET /repos/a/a/issues/1", 200, NULL, OPEN_ISSUE("1")},
+					  {"GET /repos/a/b/issues/1", 429, "Retry-After: 1", "{}"},
+					  {0}};
+	const struct test_step second[] = {{"GET /repos/a/b/issues/1", 200, NULL, OPEN_ISSUE("1")},
+					   {"GET /repos/a/c/issues/1", 200, NULL, OPEN_ISSUE("1")},
+					   {"GET /repos/a/d/issues/1", 200, NULL, OPEN_ISSUE("1")},
+					   {"GET /repos/a/a/issues/1", 200, NULL, OPEN_ISSUE("1")},
+					   {0}};
+	gh_holds_init(&holds, NULL, 1);
 	test_run_init(&run);
-	run.now_us = 1507651200000000 / 28000000 * 28000000;
+	run.holds = &holds;
 	assert_int_equal(test_pass_with(&run, NULL, FETCH(FOUR), first), 0);
-	run.now_us += 7000000;
+	run.now_us += 2000000;
 	assert_int_equal(test_pass_with(&run, NULL, FETCH(FOUR), second), 0);
 	test_run_release(&run);
+	gh_holds_release(&holds);
 }
 
 int main(void)

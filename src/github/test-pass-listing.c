@@ -181,8 +181,6 @@ static void test_listing__pages_without_an_end_are_given_up(void **state)
 				     {"POST /graphql", 502, NULL, "<html>"},
 				     {"GET /repos/acme/app/issues/1", 502, NULL, "<html>"},
 				     {"GET /repos/acme/app/issues/2", 502, NULL, "<html>"}};
-	p->run.now_us =
-		1507651200000000 / 1050000000 * 1050000000; /* the round of single reads begins with the first */
 	many_links(p->line, sizeof p->line, QUIET, CURSOR(""));
 	assert_run(p, steps, "\"1;1507651140;\"},\"problem\":\"GitHub answered 502, not JSON: <html>\"}");
 	assert_null(strstr(p->run.answer.data, "unchanged"));
@@ -396,6 +394,38 @@ static void test_batch__errors_with_status_200(void **state)
 	assert_pass_says(FETCH(NEW_LINKS), refused, "\"state\":\"unknown\",\"problem\":\"GitHub refuses");
 }
 
+/* A GitHub without GraphQL: the batch is refused, then `count` issues from `first` on (1 to 150) are read one by one.
+ */
+static void steps_without_batches(struct test_step *steps, char (*texts)[2][200], unsigned first, unsigned count)
+{
+	*steps++ = (struct test_step){"POST /graphql", 404, NULL, "{\"message\":\"Not Found\"}"};
+	for (unsigned i = 0; i < count; i++) {
+		unsigned number = (first - 1 + i) % 150 + 1;
+		snprintf(texts[i][0], sizeof texts[i][0], "GET /repos/acme/app/issues/%u", number);
+		snprintf(texts[i][1], sizeof texts[i][1],
+			 "{\"number\":%u,\"state\":\"open\",\"comments\":0,\"updated_at\":\"2017-10-10T15:00:00Z\"}",
+			 number);
+		*steps++ = (struct test_step){texts[i][0], 200, "-", texts[i][1]};
+	}
+	*steps = (struct test_step){0};
+}
+
+static void test_batch__without_it_a_hundred_are_read_singly_and_the_next_pass_goes_on(void **state)
+{
+	struct pages *p = *state;
+	static struct test_step steps[GH_FALLBACK_MAX + 2];
+	static char texts[GH_FALLBACK_MAX][2][200];
+	struct gh_holds holds;
+	gh_holds_init(&holds, NULL, 1);
+	p->run.holds = &holds;
+	many_links(p->line, sizeof p->line, "never seen", "");
+	steps_without_batches(steps, texts, 1, GH_FALLBACK_MAX);
+	assert_run(p, steps, "issues/101\",\"state\":\"unknown\",\"problem\":\"GitHub answered 404: Not Found\"");
+	steps_without_batches(steps, texts, 101, GH_FALLBACK_MAX);
+	assert_run(p, steps, "issues/51\",\"state\":\"unknown\"");
+	gh_holds_release(&holds);
+}
+
 /* ---- Listings that are refused ---- */
 
 static void test_listing__a_repository_that_is_not_seen_makes_nothing_gone(void **state)
@@ -479,6 +509,8 @@ int main(void)
 		cmocka_unit_test(test_listing__without_a_token_the_whole_listing_is_read_if_it_is_short),
 		cmocka_unit_test(test_batch__a_pull_request_in_capitals),
 		cmocka_unit_test(test_batch__errors_with_status_200),
+		cmocka_unit_test_setup_teardown(
+			test_batch__without_it_a_hundred_are_read_singly_and_the_next_pass_goes_on, setup, teardown),
 		cmocka_unit_test(test_listing__a_repository_that_is_not_seen_makes_nothing_gone),
 		cmocka_unit_test(test_listing__a_renamed_repository_is_read_link_by_link),
 		cmocka_unit_test(test_listing__memory_that_runs_out),

@@ -285,7 +285,7 @@ static void test_pass__a_refusal_is_neither_a_limit_nor_gone_and_is_looked_at_ag
 	assert_int_equal(test_pass_with(&run, NULL, FETCH(TEN_AND_ELEVEN), one), 0);
 	assert_non_null(
 		strstr(run.answer.data, "issues/10\",\"state\":\"unknown\",\"problem\":\"GitHub refused it lately"));
-	run.now_us += 2000000; /* time is over; the round of single reads begins with #10 again */
+	run.now_us += 2000000; /* time is over */
 	assert_int_equal(test_pass_with(&run, NULL, FETCH(TEN_AND_ELEVEN), both), 0);
 	run.now_us -= (int64_t)GH_HOLD_S * 2000000; /* the clock was set back */
 	assert_int_equal(

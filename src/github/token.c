@@ -106,14 +106,25 @@ static pid_t gh_start(char *host, int output)
 	char program[] = "gh", auth[] = "auth", word[] = "token", option[] = "--hostname";
 	char *arguments[] = {program, auth, word, option, host, NULL};
 	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t defaults;
 	pid_t pid = -1;
 	if (posix_spawn_file_actions_init(&actions) != 0)
 		return -1;
-	if (posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0) != 0 ||
+	if (posix_spawnattr_init(&attributes) != 0) {
+		posix_spawn_file_actions_destroy(&actions);
+		return -1;
+	}
+	sigemptyset(&defaults);
+	sigaddset(&defaults, SIGPIPE); /* this program ignores it */
+	if (posix_spawnattr_setsigdefault(&attributes, &defaults) != 0 ||
+	    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF) != 0 ||
+	    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0) != 0 ||
 	    posix_spawn_file_actions_adddup2(&actions, output, 1) != 0 ||
 	    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0) != 0 ||
-	    posix_spawnp(&pid, program, &actions, NULL, arguments, environ) != 0)
+	    posix_spawnp(&pid, program, &actions, &attributes, arguments, environ) != 0)
 		pid = -1;
+	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&actions);
 	return pid;
 }
