@@ -132,6 +132,17 @@ static void test_pass__the_same_again_is_unchanged_but_its_tag_is_kept(void **st
 		    "\\\"b2\\\"\"}]}\n");
 }
 
+static void test_pass__a_new_comment_is_news_though_nothing_else_is(void **state)
+{
+	(void)state;
+	const struct test_step steps[] = {
+		{ASK_SEVEN, 200, NULL,
+		 "{\"number\":7,\"updated_at\":\"2017-10-10T15:00:00Z\",\"comments\":3,\"state\":\"open\"}"},
+		{0}};
+	assert_pass_says(FETCH(LINK_SEEN("acme/app/issues/7", OPEN_MARK)), steps,
+			 "\"state\":\"open\",\"kind\":\"issue\",\"time\":\"2017-10-10T15:00:00Z\",\"comments\":3");
+}
+
 static void test_pass__not_modified_without_having_asked_so_is_read_once_more(void **state)
 {
 	(void)state; /* B24, the variant */
@@ -387,6 +398,7 @@ int main(void)
 		cmocka_unit_test(test_pass__not_modified_without_a_tag_keeps_the_tag),
 		cmocka_unit_test(test_pass__a_change_brings_a_new_tag),
 		cmocka_unit_test(test_pass__the_same_again_is_unchanged_but_its_tag_is_kept),
+		cmocka_unit_test(test_pass__a_new_comment_is_news_though_nothing_else_is),
 		cmocka_unit_test(test_pass__not_modified_without_having_asked_so_is_read_once_more),
 		cmocka_unit_test(test_pass__a_mark_that_is_not_understood_costs_one_read),
 		cmocka_unit_test(test_pass__a_renamed_repository_is_followed_and_told),

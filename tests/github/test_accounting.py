@@ -43,11 +43,14 @@ class Accounting(harness.Case):
         return passes
 
     def test_requests_follow_changes_not_links(self):
+        document = (harness.DATA.parent.parent.parent / "docs" / "github.md").read_text(encoding="utf-8")
         print(f"\n{'links':>6} {'repositories':>12}  " + "  ".join(f"{name:^20}" for name in PASSES) + "  naive, each pass")
         print(f"{'':>6} {'':>12}  " + "  ".join(f"{'requests 304s points':^20}" for _ in PASSES) + "  requests = points")
         for links, repos in SIZES:
             passes, news, writes = self.count(links, repos)
             print(f"{links:>6} {repos:>12}  " + "  ".join(f"{a:>8} {b:>4} {c:>6}" for a, b, c in passes) + f"  {links:>17}")
+            row = f"| {links:,} | {repos} | " + " | ".join(f"{a} / {b} / {c}" for a, b, c in passes) + f" | {links:,} |"
+            self.assertIn(row, document)
             first, _, idle, changed, again = passes
             changes = min(3, links)
             self.assertEqual([news[0], news[2], news[3], news[4]], [links, 0, changes, 0], (links, repos))
