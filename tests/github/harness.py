@@ -155,7 +155,7 @@ class Case(unittest.TestCase):
     def tearDown(self):
         """Nothing that was produced holds the token."""
         for path in self.directory.rglob("*"):
-            if path.is_file() and path.name != "token":
+            if path.is_file() and path.name != "token":  # a FIFO is no file
                 self.assertNotIn(TOKEN.encode(), path.read_bytes(), path)
         for text in (*self.kept.values(), *self.cursors.values()):
             self.assertNotIn(TOKEN, text)
