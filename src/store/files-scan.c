@@ -374,6 +374,8 @@ static int look(struct rec_files *f, bool early, struct rec_error *error)
 		r = whole_look(f, error);
 	if (r == 0)
 		r = pending_look(f, error);
+	if (r == 0 && f->reload)
+		r = whole_look(f, error);
 	if (r == 0 && !f->loaded)
 		r = first_judge(f, error);
 	return r;

@@ -1,5 +1,6 @@
 """A directory of task files (dir:PATH): edited by hand, merged by git, damaged, run, and killed while written."""
 import contextlib
+import importlib.util
 import json
 import os
 import pathlib
@@ -10,7 +11,7 @@ import subprocess
 import time
 import unittest
 
-from harness import CODEFRAME, DEADLINE_S, Case, main
+from harness import CODEFRAME, DATA, DEADLINE_S, Case, main
 from running import Batch, environment_of, is_alive, pids
 
 
@@ -242,6 +243,58 @@ class Damaged(Files):
         self.assertEqual(self.statuses(), {"t": "DONE"})
         self.assertEqual(os.listdir(self.place), ["t.json"])
         self.assertIn("reconciler init", self.on("task", "add", "x", status=2).err)
+
+
+def schema():
+    return json.loads((DATA.parent.parent / "docs" / "task-file.schema.json").read_text(encoding="utf-8"))
+
+
+def page_example():
+    """The task file that the manual shows."""
+    page = (DATA.parent.parent / "man" / "reconciler-files.5.scd").read_text(encoding="utf-8")
+    return page.split("```")[1].strip() + "\n"
+
+
+class Format(Files):
+    def test_the_example_of_the_manual_is_a_task(self):
+        self.file("port-choice").write_text(page_example(), encoding="utf-8")
+        self.assertEqual(self.statuses(), {"port-choice": "BLOCKED"})
+        shown = self.on("task", "show", "port-choice", "--json").json
+        for key, value in json.loads(page_example()).items():
+            if key != "blockers":
+                self.assertEqual(shown[key], value)
+        for key, value in json.loads(page_example())["blockers"][0].items():
+            self.assertEqual(shown["blockers"][0][key], value)
+
+    def test_what_is_written_looks_like_the_example(self):
+        example = json.loads(page_example())
+        self.add_tasks("parser")
+        self.on("task", "import", "-", stdin=json.dumps(example))
+        self.assertEqual(list(self.read("port-choice")), list(example))
+        self.assertEqual(list(self.read("port-choice")["blockers"][0]), list(example["blockers"][0]))
+        self.assertEqual(self.file("port-choice").read_text(encoding="utf-8"), page_example())
+
+    @unittest.skipUnless(importlib.util.find_spec("jsonschema"), "python3-jsonschema is not installed")
+    def test_the_schema_agrees_with_what_is_written_and_what_is_read(self):
+        import jsonschema
+        validator = jsonschema.Draft7Validator(schema())
+        jsonschema.Draft7Validator.check_schema(schema())
+        validator.validate(json.loads(page_example()))
+        self.on("task", "import", "-", stdin=self.reconciler("-S", self.fixture("medium"), "task", "export").out)
+        for path in self.place.glob("*.json"):
+            validator.validate(json.loads(path.read_text(encoding="utf-8")))
+        # What the schema refuses is told when it is read; what it takes is not.
+        good = {"title": "x", "status": "READY"}
+        for change, sound in [({}, True), ({"mine": 1}, True), ({"priority": None}, True), ({"depends_on": ["a"]}, True),
+                              ({"blockers": [{"question": "?"}]}, True), ({"priority": "urgent"}, False),
+                              ({"title": 5}, False), ({"depends_on": "a"}, False), ({"depends_on": [1]}, False),
+                              ({"blockers": {}}, False), ({"created_at": "soon"}, False), ({"is_leaf": "no"}, False),
+                              ({"blockers": [{"question": "?", "status": "open"}]}, False), ({"lineage": [1]}, False)]:
+            task = dict(good, **change)
+            self.assertEqual(validator.is_valid(task), sound, task)
+            self.file("odd").write_text(json.dumps(task), encoding="utf-8")
+            warned = self.on("task", "show", "odd", "--json").err
+            self.assertEqual(warned == "", sound, (task, warned))
 
 
 class Running(Files):
