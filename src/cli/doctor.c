@@ -2,10 +2,14 @@
 #include "engine/doctor.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/json.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "cli/trackers.h"
+
+#define TRACKER_FAILURES 3 /* in a row */
 
 struct listing {
 	struct cli *cli;
@@ -50,6 +54,19 @@ static int print_finding(void *context, const struct rec_finding *finding)
 	return 0;
 }
 
+/* One that failed again and again needs a person: a token, a name, a network. */
+static void print_tracker(void *context, const char *name, const struct rec_tracker_report *report)
+{
+	char sentence[REC_TRACKER_PROBLEM_BYTES + 160];
+	if (report->state != REC_TRACKER_DOWN || report->failures < TRACKER_FAILURES)
+		return;
+	snprintf(sentence, sizeof sentence, "tracker %.80s could not be asked, %" PRIu32 " times in a row: %.250s",
+		 name, report->failures, report->problem);
+	const struct rec_finding finding = {
+		.kind = "tracker-down", .sentence = sentence, .command = "reconciler sync --verbose"};
+	print_finding(context, &finding);
+}
+
 static int doctor_run(struct cli *cli, const struct arguments *arguments)
 {
 	struct listing listing = {.cli = cli};
@@ -61,6 +78,7 @@ static int doctor_run(struct cli *cli, const struct arguments *arguments)
 	cli_list_begin(cli);
 	if (rec_doctor(cli->store, print_finding, &listing, NULL, &error) < 0)
 		return cli_error(&error);
+	trackers_reports(cli, print_tracker, &listing);
 	cli_list_end(cli);
 	if (cli->format == FORMAT_TABLE && listing.count == 0)
 		output_text(&cli->out, "nothing that would not heal by itself\n");
@@ -77,7 +95,8 @@ const struct command command_doctor = {
 		"Looks for what can never heal by itself: claims without a process, tasks in progress that nobody "
 		"works "
 		"on, tasks blocked without blockers, missing or circular dependencies, unknown statuses, bad rows, "
-		"missing triggers, links that are gone. Names the command that mends each. Changes nothing. Exit "
+		"missing triggers, trackers that failed again and again, links that are gone. Names the command that "
+		"mends each. Changes nothing. Exit "
 		"status 1 if it finds any.",
 	.run = doctor_run,
 };

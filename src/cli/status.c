@@ -6,6 +6,7 @@
 #include "base/timestamp.h"
 #include "cli/commands.h"
 #include "cli/standing.h"
+#include "cli/trackers.h"
 
 static const char *const examples[] = {"reconciler status", "reconciler status 5c1e", NULL};
 
@@ -147,6 +148,8 @@ static int list_all(struct cli *cli)
 	table_release(&l.table);
 	if (r >= 0 && l.count == 0 && !l.status)
 		cli_note(cli, "no batches (reconciler run starts one)");
+	if (r >= 0 && cli->format == FORMAT_TABLE)
+		trackers_print(cli);
 	return r < 0 ? cli_error(&error) : l.status;
 }
 
@@ -198,7 +201,9 @@ static void print_json(struct cli *cli, const struct standing *st, int64_t now_u
 		rec_buffer_add_text(out, "}");
 		output_more(&cli->out);
 	}
-	rec_buffer_add_text(out, "]}\n");
+	rec_buffer_add_text(out, "]");
+	trackers_write_json(cli, out);
+	rec_buffer_add_text(out, "}\n");
 }
 
 static void print_head(struct cli *cli, const struct standing *st)
@@ -241,6 +246,7 @@ static void print_table(struct cli *cli, const struct standing *st, int64_t now_
 	}
 	table_flush(&table);
 	table_release(&table);
+	trackers_print(cli);
 }
 
 static int show_one(struct cli *cli, const char *text)

@@ -15,6 +15,7 @@
 #include "cli/results.h"
 #include "cli/trackers.h"
 #include "engine/sync.h"
+#include "tracker/report.h"
 
 #define WAIT_US_MAX 1000000
 #define ROUNDS 2 /* the second reads what was a tie */
@@ -207,8 +208,11 @@ int sync_pass(struct cli *cli, const struct rec_slice *ids, size_t count, bool a
 	if (loop_init(&p.loop, cli->store, rec_trackers_fd(p.trackers), &error) < 0)
 		status = cli_error(&error);
 	p.loop.wake = -1; /* the store is looked at by the pass itself */
+	rec_tracker_reports_heed(p.trackers, cli->store, loop_now_us(), rec_clock_real.wall_us(NULL));
 	if (!status)
 		status = pass_run(&p, ids, count, ret_calls);
+	if (apply)
+		rec_tracker_reports_put(p.trackers, cli->store, loop_now_us(), rec_clock_real.wall_us(NULL));
 	loop_release(&p.loop);
 	rec_trackers_free(p.trackers);
 	return status;

@@ -39,6 +39,8 @@ static int own_add(struct listing *l, const char *section)
 	if (strcmp(name, "github") == 0)
 		return rec_fail(l->error, REC_E_INVALID, "[%s]: that name is the built-in tracker's (choose another)",
 				section);
+	if (strchr(name, ':'))
+		return rec_fail(l->error, REC_E_INVALID, "[%s]: a name holds no colon", section);
 	if (!command || !prefix)
 		return rec_fail(l->error, REC_E_INVALID, "[%s]: %s is missing (a tracker needs command and url_prefix)",
 				section, command ? "url_prefix" : "command");
@@ -157,17 +159,22 @@ static int github_add(struct listing *l)
 
 /* ---- All ---------------------------------------------------------------------------------------- */
 
+/* 0, or an error that was not said yet. */
+static int list(struct listing *l)
+{
+	size_t most = 1;
+	for (const struct config_pair *pair = config_first(l->cli->config); pair; pair = pair->next)
+		most += strncmp(pair->section, SECTION, strlen(SECTION)) == 0;
+	l->items = rec_arena_alloc(&l->cli->arena, most * sizeof *l->items);
+	int r = l->items ? own_add_all(l) : rec_fail_nomem(l->error);
+	return r == 0 ? github_add(l) : r;
+}
+
 int trackers_open(struct cli *cli, struct rec_trackers **ret_trackers)
 {
 	struct rec_error error = {.code = 0};
-	size_t most = 1;
-	for (const struct config_pair *pair = config_first(cli->config); pair; pair = pair->next)
-		most += strncmp(pair->section, SECTION, strlen(SECTION)) == 0;
 	struct listing l = {.cli = cli, .error = &error};
-	l.items = rec_arena_alloc(&cli->arena, most * sizeof *l.items);
-	int r = l.items ? own_add_all(&l) : rec_fail_nomem(&error);
-	if (r == 0)
-		r = github_add(&l);
+	int r = list(&l);
 	if (r == 0) {
 		const struct rec_trackers_options options = {
 			.trackers = l.items,
@@ -177,4 +184,16 @@ int trackers_open(struct cli *cli, struct rec_trackers **ret_trackers)
 		r = rec_trackers_new(&options, ret_trackers, &error);
 	}
 	return r < 0 ? cli_error(&error) : STATUS_OK;
+}
+
+void trackers_reports(struct cli *cli, tracker_report_fn *fn, void *context)
+{
+	struct rec_error error = {.code = 0};
+	struct listing l = {.cli = cli, .error = &error};
+	struct rec_tracker_report report;
+	if (list(&l) != 0)
+		return;
+	for (size_t i = 0; i < l.count; i++)
+		if (rec_tracker_report_get(cli->store, l.items[i].name, &report, NULL) == 0)
+			fn(context, l.items[i].name, &report);
 }

@@ -5,14 +5,17 @@
 #include "base/clock.h"
 #include "conductor/outside.h"
 #include "engine/sync.h"
+#include "tracker/report.h"
 
 #define FINISHED_MAX 10000u /* tasks whose items wait to be looked up; beyond that they stay open, with a warning */
 
 struct watched {
 	int64_t due_us;  /* of the next pass */
 	int64_t told_us; /* when an outage was last told; 0: never */
-	bool down;       /* the outage is known */
-	bool asked;      /* an answer of this pass is to come */
+	int64_t kept_us; /* when its health was last left in the store; 0: never */
+	enum rec_tracker_state kept;
+	bool down;  /* the outage is known */
+	bool asked; /* an answer of this pass is to come */
 };
 
 /* An item that is being closed, or is to be. */

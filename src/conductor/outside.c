@@ -14,6 +14,7 @@
 #include "conductor/outside-private.h"
 
 #define FAULT_PAUSE_US (INT64_C(30) * 1000000)
+#define KEPT_AGAIN_US (INT64_C(300) * 1000000)
 #define TOLD_AGAIN_US (INT64_C(600) * 1000000) /* an outage that comes and goes is told so often */
 
 int64_t rec_outside_now(const struct rec_outside *o)
@@ -30,6 +31,19 @@ void rec_outside_warn(const struct rec_outside *o, const char *source, const cha
 									.batch_id = o->options.batch_id,
 									.source = rec_slice_of(source),
 									.detail = rec_slice_of(detail)});
+}
+
+/* For `status` and for other processes: when it is another, and now and then. */
+static void health_keep(struct rec_outside *o, size_t tracker, int64_t now_us)
+{
+	const struct rec_tracker_health *h = rec_tracker_health(o->options.trackers, tracker);
+	struct watched *w = &o->watched[tracker];
+	if (w->kept_us && w->kept == h->state && now_us - w->kept_us < KEPT_AGAIN_US)
+		return;
+	w->kept = h->state;
+	w->kept_us = now_us;
+	const struct rec_tracker_report report = rec_tracker_report_of(h, now_us, o->clock->wall_us(o->clock->context));
+	(void)rec_tracker_report_put(o->options.store, rec_tracker_name(o->options.trackers, tracker), &report, NULL);
 }
 
 /* Once for each outage. */
@@ -147,6 +161,7 @@ static int answer_take(struct rec_outside *o, const struct rec_tracker_answer *a
 		       struct rec_error *error)
 {
 	health_look(o, answer->tracker, rec_outside_now(o));
+	health_keep(o, answer->tracker, rec_outside_now(o));
 	if (answer->kind == REC_TRACKER_CLOSED)
 		return rec_outside_closed(o, answer, error);
 	if (!o->sync || !o->watched[answer->tracker].asked)
@@ -258,6 +273,8 @@ int rec_outside_new(const struct rec_outside_options *options, struct rec_outsid
 	}
 	for (size_t i = 0; i < o->count; i++)
 		o->names[i] = rec_tracker_name(options->trackers, i);
+	rec_tracker_reports_heed(options->trackers, options->store, rec_outside_now(o),
+				 o->clock->wall_us(o->clock->context));
 	*ret_outside = o;
 	return 0;
 }

@@ -36,6 +36,7 @@ void rec_tracker_health_answered(struct rec_tracker_health *h, int64_t now_us, i
 	h->state = wait ? REC_TRACKER_PAUSED : REC_TRACKER_REACHED;
 	h->failures = 0;
 	h->not_before_us = wait ? now_us + wait : 0;
+	h->wished = wait > 0;
 	h->reached_us = now_us;
 	h->problem[0] = '\0';
 	h->answers++;
@@ -50,5 +51,6 @@ void rec_tracker_health_failed(struct rec_tracker_health *h, int64_t now_us, int
 	int64_t wait = pause_us(h->failures);
 	h->state = REC_TRACKER_DOWN;
 	h->not_before_us = now_us + (wait > wish ? wait : wish);
+	h->wished = wish > 0;
 	rec_text_shown(h->problem, sizeof h->problem, problem);
 }

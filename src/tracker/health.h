@@ -22,6 +22,7 @@ struct rec_tracker_health {
 	enum rec_tracker_state state;
 	uint32_t failures;     /* in a row */
 	int64_t not_before_us; /* monotonic: ask nothing before; 0: at any time */
+	bool wished;           /* by the tracker's own wish, which outlives a process */
 	int64_t reached_us;    /* monotonic, of the last good answer; 0: never */
 	uint64_t requests, answers;
 	/* The last failure, for a person, one line; "" after a good answer. */

@@ -6,6 +6,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "core/record.h"
+#include "tracker/fields.h"
 #include "tracker/tracker.h"
 
 /* ---- Requests: appended to out, with the line's end. 0, REC_E_NOMEM, REC_E_LIMIT (over the buffer's maximum) ---- */
@@ -34,17 +35,11 @@ int rec_protocol_write_close(struct rec_buffer *out, int64_t id, struct rec_slic
 
 /* ---- Answers ------------------------------------------------------------------------------------ */
 
-/* Numbers and flags of an answer may be missing. */
-struct rec_protocol_number {
-	bool given;
-	int64_t value;
-};
-
 struct rec_protocol_answer {
-	struct rec_protocol_number id, protocol, retry_after_ms;
-	struct rec_protocol_number can_close, closed; /* 0 or 1 */
-	struct rec_slice helper, problem;             /* absent: data == NULL */
-	bool has_observations;                        /* also if the list is empty */
+	struct rec_number id, protocol, retry_after_ms;
+	struct rec_number can_close, closed; /* 0 or 1 */
+	struct rec_slice helper, problem;    /* absent: data == NULL */
+	bool has_observations;               /* also if the list is empty */
 	/* As told, in that order. What cannot be (a state that we do not know, a time that is none, a text that is too
 	 * long) makes its observation UNKNOWN with a problem; it is never guessed. */
 	struct rec_observation *observations;
@@ -52,13 +47,14 @@ struct rec_protocol_answer {
 	struct rec_tracker_cursor *cursors; /* value absent: forget it */
 	size_t cursor_count, cursor_capacity;
 	struct rec_protocol_budget {
-		struct rec_protocol_number limit, remaining;
+		struct rec_number limit, remaining;
 		struct rec_slice reset;
 	} budget;
 	bool has_budget;
 };
 /* Reads one line (without its end). Texts lie in the arena, the lists are released by answer_release. 0; REC_E_INVALID:
- * not JSON, not an object, no id, a wrong type, a cursor that is too long; REC_E_NOMEM. Unknown keys are ignored. */
+ * not JSON, not an object, a wrong type, a cursor that is too long; REC_E_NOMEM. Unknown keys are ignored. Without an
+ * id it answers nothing that was asked. */
 int rec_protocol_parse(struct rec_slice line, struct rec_arena *arena, struct rec_protocol_answer *ret_answer,
 		       struct rec_error *error);
 void rec_protocol_answer_release(struct rec_protocol_answer *answer, const struct rec_allocator *allocator);

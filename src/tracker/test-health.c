@@ -57,6 +57,7 @@ static void test_health__a_limit_is_waited_for_as_long_as_the_tracker_says_withi
 	rec_tracker_health_answered(&h, 1000, 60000);
 	assert_int_equal(h.state, REC_TRACKER_PAUSED);
 	assert_int_equal(h.not_before_us, 1000 + 60 * SECOND);
+	assert_true(h.wished);
 	rec_tracker_health_answered(&h, 1000, INT64_MAX);
 	assert_int_equal(h.not_before_us, 1000 + REC_TRACKER_RETRY_AFTER_MAX_US);
 	rec_tracker_health_answered(&h, 1000, INT64_MIN);

@@ -245,7 +245,7 @@ static int line_take(const struct rec_trackers *t, struct tracker *tr, struct re
 		end_helper(tr, now_us, problem);
 		return 0;
 	}
-	if (!is_owing(tr) || tr->parsed.id.value != tr->request_id) {
+	if (!is_owing(tr) || !tr->parsed.id.given || tr->parsed.id.value != tr->request_id) {
 		if (++tr->strays > STRAYS_MAX)
 			end_helper(tr, now_us, "the helper answers what it was not asked");
 		return 0;

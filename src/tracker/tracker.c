@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "tracker/tracker-private.h"
 
 #define LEAVE_US INT64_C(200000)
@@ -371,6 +372,18 @@ int rec_trackers_close(struct rec_trackers *t, size_t tracker, struct rec_slice 
 	}
 	tr->closes[tr->close_count++] = (struct close_request){texts, copies[0], copies[1], copies[2]};
 	return 0;
+}
+
+void rec_trackers_pause(struct rec_trackers *t, size_t tracker, int64_t until_us, int64_t now_us)
+{
+	struct rec_tracker_health *h = &t->items[tracker].health;
+	int64_t latest_us = now_us + REC_TRACKER_RETRY_AFTER_MAX_US;
+	if (until_us <= now_us || until_us <= h->not_before_us)
+		return;
+	h->state = REC_TRACKER_PAUSED;
+	h->wished = true;
+	rec_text_shown(h->problem, sizeof h->problem, rec_slice_of("the tracker asked to be left alone for a while"));
+	h->not_before_us = until_us < latest_us ? until_us : latest_us;
 }
 
 void rec_tracker_close_pop(const struct rec_trackers *t, struct tracker *tracker)

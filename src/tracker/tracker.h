@@ -94,6 +94,10 @@ int rec_trackers_ask(struct rec_trackers *t, size_t tracker, const struct rec_li
 int rec_trackers_close(struct rec_trackers *t, size_t tracker, struct rec_slice url, struct rec_slice comment,
 		       struct rec_slice marker, int64_t now_us, struct rec_error *error);
 
+/* Asks that tracker nothing before (monotonic, at most REC_TRACKER_RETRY_AFTER_MAX_US from now): what it asked of
+ * another process. */
+void rec_trackers_pause(struct rec_trackers *t, size_t tracker, int64_t until_us, int64_t now_us);
+
 /* Does all reading, writing, starting, ending that is possible now; never waits. REC_E_NOMEM: call again (nothing is
  * lost); anything a helper does is no error. Idle: O(trackers). */
 int rec_trackers_step(struct rec_trackers *t, int64_t now_us, struct rec_error *error);

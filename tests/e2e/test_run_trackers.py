@@ -210,6 +210,48 @@ class Trackers(RunCase):
         self.resume(batch.id).finish(0)
         self.assert_stored(a="DONE")
 
+    # ---- How they are --------------------------------------------------------------------------
+
+    def test_status_tells_how_trackers_are(self):
+        self.configure("#!/bin/sh\necho 'no such host' >&2\nexit 3\n")
+        self.linked(a=5)
+        self.run_batch("--reconcile-interval", "50ms", worker=["sleep", "0.3"])
+        self.assertIn("tracker test: down", self.reconciler("status").out)
+        batch_id = self.reconciler("status", "--json").json[0]["batch_id"]
+        told = self.status_json(batch_id)["trackers"]
+        self.assertEqual([(one["name"], one["state"], one["budget"]) for one in told], [("test", "down", None)])
+        self.assertIn("no such host", told[0]["problem"])
+        self.assertIn("tracker test: down", self.reconciler("status", batch_id).out)
+        self.configure()
+        self.items(issue5="open")
+        self.reconciler("sync")
+        self.assertRegex(self.reconciler("status").out, r"tracker test: reached \d+ s ago\n")
+        self.assertEqual(self.status_json(batch_id)["trackers"][0]["state"], "reached")
+
+    def test_a_pause_that_a_tracker_asked_for_outlives_the_process(self):
+        self.configure(HELPER.replace('"closed": True', '"closed": True, "retry_after_ms": 600000'))
+        self.items(issue5="open")
+        self.linked(a=5)
+        self.reconciler("sync")
+        self.assertEqual(len(self.requests("fetch")), 1)
+        self.assertIn("left alone", self.reconciler("sync").err)
+        self.run_batch("--reconcile-interval", "50ms", worker=["sleep", "0.3"])
+        self.assertEqual(len(self.requests("fetch")), 1)
+        self.assertIn("tracker test: paused", self.reconciler("status").out)
+
+    def test_doctor_names_one_that_failed_again_and_again(self):
+        self.configure()
+        self.linked(a=5)
+        self.assertEqual(self.reconciler("doctor", "--format", "ndjson").objects, [])
+        report = {"state": "down", "failures": 3, "problem": "401: bad credentials"}
+        with contextlib.closing(sqlite3.connect(self.store)) as connection:
+            connection.execute("INSERT INTO rec_cursors (tracker, key, value) VALUES ('health:test', 'health', ?)",
+                               (json.dumps(report),))
+            connection.commit()
+        found = self.reconciler("doctor", "--format", "ndjson", status=1).objects
+        self.assertEqual([one["kind"] for one in found], ["tracker-down"])
+        self.assertIn("3 times in a row: 401: bad credentials", found[0]["problem"])
+
     # ---- Closing -------------------------------------------------------------------------------
 
     def test_issues_of_finished_tasks_are_closed_if_asked_to(self):
