@@ -32,6 +32,7 @@ check: ## build with tests and run them all
 	@$(call test,build-check,)
 
 bench: all ## measure against the references, write docs/benchmarks.md
+	@scripts/install-deps check
 	@$(PYTHON) bench/run.py --build build-release --write docs/benchmarks.md
 
 install: all ## install under PREFIX (/usr/local); DESTDIR is honoured

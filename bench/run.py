@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 
+import calls
 import dispatch
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -83,6 +84,7 @@ def goals_of(values):
     """Yields (what, measured text, goal text, measured / goal)."""
     if "dispatch" in values:
         yield from dispatch.goals_of(values["dispatch"])
+    yield from calls.goals_of(values.get("calls", {}))
     sizes = sorted(size for size in values if isinstance(size, int))
     for size in sizes:
         v = values[size]
@@ -176,6 +178,7 @@ def report(values, command):
                                          for size in sizes)])
     return ["# Benchmarks", "", f"Made by `{command}` on {datetime.date.today().isoformat()}, {machine()}.",
             "", *INTRODUCTION, "", "## Goals", "", *table(goals), "", "## By size", "", *table(detail), "",
+            *(["## From Python", "", *calls.report(values["calls"]), ""] if values.get("calls") else []),
             *(["## Running batches", "", *dispatch.report(values["dispatch"]), ""] if "dispatch" in values else [])]
 
 
@@ -202,6 +205,7 @@ def main():
         bench.size(size)
     bench.reaction(20 if options.smoke else 1000)
     if bench.command.exists():
+        bench.values["calls"] = calls.measure(options.build, options.smoke)
         bench.values["dispatch"] = dispatch.Dispatch(options.build, options.smoke).all()
     lines = report(bench.values, "make bench" if not options.sizes else f"bench/run.py --sizes {sizes}")
     print("\n".join(lines))

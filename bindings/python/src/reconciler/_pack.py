@@ -5,7 +5,8 @@ from ._errors import InvalidError
 from ._types import AppliedResult, ReconcileAction, ReconciliationResult, TaskStatus, status_of
 
 ABSENT = 7  # enum rec_status: the batch holds nothing
-_NUMBERS: Dict[Any, int] = {status.value: number for number, status in enumerate(TaskStatus)}
+# Keys are the members, which are found by identity; a text is equal to its member.
+_NUMBERS: Dict[Any, int] = {status: number for number, status in enumerate(TaskStatus)}
 # What a codeframe batch calls the outcome of a run.
 _BELIEFS: Dict[Any, int] = {**_NUMBERS, "RUNNING": _NUMBERS["IN_PROGRESS"], "COMPLETED": _NUMBERS["DONE"]}
 
@@ -60,7 +61,7 @@ def status_number(what: str, status: Any, numbers: Mapping[Any, int] = _NUMBERS)
     for candidate in (status, getattr(status, "value", None)):
         if isinstance(candidate, str) and candidate in numbers:
             return numbers[candidate]
-    raise InvalidError(f"{what}: {status!r} is no status (one of {', '.join(_NUMBERS)})")
+    raise InvalidError(f"{what}: {status!r} is no status (one of {', '.join(status.value for status in TaskStatus)})")
 
 
 def belief_number(what: str, status: Any) -> int:
@@ -81,19 +82,21 @@ def status_numbers(keys: List[str], values: List[Any]) -> Tuple[List[str], bytes
 def pack(task_ids: Optional[List[str]], batch_state: Optional[Mapping[str, Any]]) -> Batch:
     """Checks and packs the arguments of a check."""
     state, statuses = None, b""
+    ids = None if task_ids is None else pack_texts("task_ids", task_ids)
     if batch_state is not None:
         keys = list(batch_state.keys())
         values = list(batch_state.values()) if hasattr(batch_state, "values") else [batch_state[key] for key in keys]
         keys, statuses = status_numbers(keys, values)
-        state = pack_texts("batch_state", keys)
-    ids = None if task_ids is None else pack_texts("task_ids", task_ids)
+        state = ids if keys == task_ids and ids is not None else pack_texts("batch_state", keys)
     return Batch(ids, len(task_ids or ()), state, statuses)
 
 
 def results_of(ids: List[str], codes: Iterable[int], variants: List[Variant]) -> List[ReconciliationResult]:
     """One result per id; what results have in common is made once."""
     shared = [_shared(variant) for variant in variants]
-    return [ReconciliationResult(task_id, *shared[code]) for task_id, code in zip(ids, codes)]
+    return [ReconciliationResult(task_id, current, external, action, reason, source, discrepancy)
+            for task_id, (current, external, action, reason, source, discrepancy)
+            in zip(ids, map(shared.__getitem__, codes))]
 
 
 def applied_of(ids: List[str], codes: Iterable[int], variants: List[Variant]) -> List[AppliedResult]:
