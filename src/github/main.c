@@ -110,7 +110,7 @@ static int close_run(struct helper *h, const struct gh_request *request)
 			break;
 	}
 	if (r == REC_END)
-		r = c.problem.length ? gh_write_problem(&h->out, true, request->id, c.problem, c.wait_s * 1000)
+		r = c.problem.length ? gh_write_problem(&h->out, request->id, c.problem, c.wait_s * 1000)
 				     : gh_write_closed(&h->out, request->id);
 	gh_close_release(&c);
 	return r;
@@ -118,12 +118,10 @@ static int close_run(struct helper *h, const struct gh_request *request)
 
 static int request_run(struct helper *h, const struct gh_request *request)
 {
-	if (!request->has_id)
-		return gh_write_problem(&h->out, false, 0, rec_slice_of("request: there is no id"), 0);
 	switch (request->method) {
 	case GH_METHOD_HELLO:
 		if (request->protocol != GH_PROTOCOL)
-			return gh_write_problem(&h->out, true, request->id,
+			return gh_write_problem(&h->out, request->id,
 						rec_slice_of("hello: only protocol 1 is spoken here"), 0);
 		return gh_write_hello(&h->out, request->id, h->token.text[0] != 0);
 	case GH_METHOD_FETCH:
@@ -131,8 +129,15 @@ static int request_run(struct helper *h, const struct gh_request *request)
 	case GH_METHOD_CLOSE:
 		return close_run(h, request);
 	default:
-		return gh_write_problem(&h->out, true, request->id, rec_slice_of("request: no such method"), 0);
+		return gh_write_problem(&h->out, request->id, rec_slice_of("request: no such method"), 0);
 	}
+}
+
+/* What cannot be answered, since nobody knows what was asked. */
+static int complain(const char *problem)
+{
+	fprintf(stderr, "reconciler-github: %s\n", problem);
+	return 0;
 }
 
 static int line_run(struct helper *h, struct rec_slice line)
@@ -143,14 +148,16 @@ static int line_run(struct helper *h, struct rec_slice line)
 	rec_arena_init(&arena, NULL);
 	rec_buffer_clear(&h->out);
 	int r = gh_request_read(line, &arena, &request, &error);
-	if (r == 0)
+	if (!request.has_id)
+		r = complain(r < 0 ? error.message : "request: there is no id");
+	else if (r == 0)
 		r = request_run(h, &request);
 	else if (r != REC_E_NOMEM)
-		r = gh_write_problem(&h->out, request.has_id, request.id, rec_slice_of(error.message), 0);
+		r = gh_write_problem(&h->out, request.id, rec_slice_of(error.message), 0);
 	if (r == REC_E_NOMEM || r == REC_E_LIMIT) {
 		const char *problem = r == REC_E_NOMEM ? "out of memory" : "the answer is longer than 4 MiB";
 		rec_buffer_clear(&h->out);
-		r = gh_write_problem(&h->out, request.has_id, request.id, rec_slice_of(problem), 0);
+		r = gh_write_problem(&h->out, request.id, rec_slice_of(problem), 0);
 	}
 	rec_arena_release(&arena);
 	return r;
@@ -161,6 +168,8 @@ static int line_run(struct helper *h, struct rec_slice line)
 static int out_write(struct helper *h)
 {
 	size_t done = 0;
+	if (h->out.length == 0)
+		return 0;
 	gh_token_hide(&h->token, h->out.data, h->out.length);
 	while (done < h->out.length) {
 		ssize_t n = write(STDOUT_FILENO, h->out.data + done, h->out.length - done);
@@ -176,14 +185,11 @@ static int line_take(struct helper *h, struct rec_slice line)
 	int r = 0;
 	if (h->too_long) {
 		h->too_long = false;
-		rec_buffer_clear(&h->out);
-		r = gh_write_problem(&h->out, false, 0, rec_slice_of("request: a line of more than 4 MiB"), 0);
-	} else if (line.length > 0) {
-		r = line_run(h, line);
-	} else {
-		return 0;
+		return complain("request: a line of more than 4 MiB");
 	}
-	return r == 0 ? out_write(h) : r;
+	if (line.length > 0)
+		r = line_run(h, line);
+	return r == 0 && line.length > 0 ? out_write(h) : r;
 }
 
 /* Every whole line that was read. */

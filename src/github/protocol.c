@@ -279,14 +279,14 @@ static void text_add(struct rec_buffer *out, const char *key, struct rec_slice t
 	rec_json_write_string(out, text);
 }
 
-static int line_begin(struct rec_buffer *out, bool has_id, int64_t id)
+static int line_begin(struct rec_buffer *out, int64_t id)
 {
-	return has_id ? rec_buffer_printf(out, "{\"id\":%" PRId64, id) : rec_buffer_add_text(out, "{\"id\":null");
+	return rec_buffer_printf(out, "{\"id\":%" PRId64, id);
 }
 
 int gh_write_hello(struct rec_buffer *out, int64_t id, bool can_close)
 {
-	line_begin(out, true, id);
+	line_begin(out, id);
 	return rec_buffer_printf(
 		out, ",\"protocol\":%d,\"helper\":\"reconciler-github " REC_VERSION_STRING "\",\"can_close\":%s}\n",
 		GH_PROTOCOL, can_close ? "true" : "false");
@@ -344,7 +344,7 @@ static void budget_add(struct rec_buffer *out, const struct gh_budget *budget)
 
 int gh_write_fetch(struct rec_buffer *out, int64_t id, const struct gh_answer *answer)
 {
-	line_begin(out, true, id);
+	line_begin(out, id);
 	rec_buffer_add_text(out, ",\"observations\":[");
 	for (size_t i = 0; i < answer->observation_count; i++) {
 		rec_buffer_add_text(out, i ? "," : "");
@@ -361,13 +361,13 @@ int gh_write_fetch(struct rec_buffer *out, int64_t id, const struct gh_answer *a
 
 int gh_write_closed(struct rec_buffer *out, int64_t id)
 {
-	line_begin(out, true, id);
+	line_begin(out, id);
 	return rec_buffer_add_text(out, ",\"closed\":true}\n");
 }
 
-int gh_write_problem(struct rec_buffer *out, bool has_id, int64_t id, struct rec_slice problem, int64_t retry_after_ms)
+int gh_write_problem(struct rec_buffer *out, int64_t id, struct rec_slice problem, int64_t retry_after_ms)
 {
-	line_begin(out, has_id, id);
+	line_begin(out, id);
 	if (retry_after_ms > 0)
 		rec_buffer_printf(out, ",\"retry_after_ms\":%" PRId64, retry_after_ms);
 	text_add(out, "problem", problem.length ? problem : rec_slice_of("unknown"));

@@ -64,6 +64,6 @@ struct gh_answer {
 int gh_write_hello(struct rec_buffer *out, int64_t id, bool can_close);
 int gh_write_fetch(struct rec_buffer *out, int64_t id, const struct gh_answer *answer);
 int gh_write_closed(struct rec_buffer *out, int64_t id);
-int gh_write_problem(struct rec_buffer *out, bool has_id, int64_t id, struct rec_slice problem, int64_t retry_after_ms);
+int gh_write_problem(struct rec_buffer *out, int64_t id, struct rec_slice problem, int64_t retry_after_ms);
 
 #endif

@@ -9,6 +9,8 @@ import urllib.request
 
 import harness
 
+RECONCILER = os.environ.get("RECONCILER", "")
+
 
 class Lines(harness.Case):
     def test_hello(self):
@@ -19,21 +21,30 @@ class Lines(harness.Case):
         self.assertIn("problem", helper.ask("hello", protocol=2))
         self.assertEqual(helper.end(), 0)
 
-    def test_bad_lines_are_answered_and_do_no_harm(self):
+    def test_bad_lines_do_no_harm(self):
+        """Without an id there is nothing to answer; the log tells."""
         helper = self.helper(None)
         for line, problem in ((b"x", "request: the line is not JSON"), (b"[]", "request: the line is not an object"),
                               (b"{}", "request: there is no id"), (b"\xff", "request: the line is not JSON"),
-                              (b'{"id":7,"method":"dance"}', "request: no such method"),
+                              (b" " * (5 << 20), "request: a line of more than 4 MiB")):
+            helper.process.stdin.write(line + b"\n\n")
+            self.assertEqual(helper.ask("fetch", links=[])["observations"], [])
+            self.assertTrue((self.directory / "helper.err").read_text(encoding="utf-8").endswith(f"{problem}\n"), problem)
+        for line, problem in ((b'{"id":7,"method":"dance"}', "request: no such method"),
                               (b'{"id":8,"method":"close"}', "request: close without a url"),
                               (b'{"id":9,"method":"fetch","links":7}', "request: links is not an array")):
-            helper.process.stdin.write(line + b"\n\n")
+            helper.process.stdin.write(line + b"\n")
             helper.process.stdin.flush()
             self.assertEqual(helper.read()["problem"], problem)
-        helper.process.stdin.write(b" " * (5 << 20) + b"\n")
-        helper.process.stdin.flush()
-        self.assertEqual(helper.read(), {"id": None, "problem": "request: a line of more than 4 MiB"})
-        self.assertEqual(helper.ask("fetch", links=[])["observations"], [])
         self.assertEqual(helper.end(), 0)
+
+    def test_it_keeps_to_the_protocol_as_any_helper(self):
+        loopback = self.github("states")
+        urls = [word for n in (1, 6, 7) for word in ("--url", f"https://github.com/acme/app/issues/{n}")]
+        done = subprocess.run([RECONCILER, "tracker", "test", *urls, "--", harness.HELPER, "--api-url", loopback.url],
+                              env=dict(self.environment, GITHUB_TOKEN=harness.TOKEN), cwd=self.directory, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_usage(self):
         def run(*arguments):
