@@ -73,6 +73,10 @@ struct rec_store_ops {
 	int (*claim_end)(struct rec_store *s, int64_t claim_id, const struct rec_finish *finish,
 			 struct rec_arena *arena, struct rec_slice *ret_task_id, struct rec_error *error);
 	int (*claims)(struct rec_store *s, rec_claim_fn *fn, void *context, struct rec_error *error);
+	/* leases: may, both or none; outside a group. lease_left_us of claims: INT64_MIN for an owner without one */
+	int (*renew)(struct rec_store *s, struct rec_slice owner, int64_t lease_us, struct rec_error *error);
+	int (*lease)(struct rec_store *s, struct rec_slice owner, int64_t *ret_left_us,
+		     struct rec_error *error); /* REC_NOT_FOUND */
 	int (*running_runs)(struct rec_store *s, rec_id_fn *fn, void *context, struct rec_error *error); /* may */
 	/* batches: may, all or none; one row each: the wrapper composes get and write inside one group */
 	int (*batch_add)(struct rec_store *s, const struct rec_batch *batch, struct rec_error *error); /* REC_EXISTS */

@@ -120,3 +120,42 @@ int rec_store_release(struct rec_store *s, int64_t claim_id, struct rec_error *e
 {
 	return end(s, "release", claim_id, NULL, REC_READY, NULL, error);
 }
+
+/* ---- Leases ---- */
+
+static int lease_enter(struct rec_store *s, struct rec_slice owner, struct rec_error *error)
+{
+	int r = rec_read_enter(s, error);
+	if (r < 0)
+		return r;
+	if (!s->ops->renew)
+		return rec_fail(error, REC_E_UNSUPPORTED, "%s: this kind of store is not shared and has no leases",
+				s->info.location);
+	if (s->in_group)
+		return rec_fail(error, REC_E_BUG, "lease: asked for inside a group (please report)");
+	return rec_argument_id("owner", owner, error);
+}
+
+int rec_store_renew(struct rec_store *s, struct rec_slice owner, int64_t lease_us, struct rec_error *error)
+{
+	int r = lease_enter(s, owner, error);
+	if (r == 0 && s->info.mode == REC_STORE_READ)
+		r = rec_fail(error, REC_E_READ_ONLY, "%s: was opened for reading only", s->info.location);
+	if (r == 0 && lease_us < 0)
+		r = rec_fail(error, REC_E_INVALID, "lease: is negative");
+	if (r == 0)
+		r = s->ops->renew(s, owner, lease_us, error);
+	return rec_read_leave(s, "renew", r, 0, error);
+}
+
+int rec_store_lease(struct rec_store *s, struct rec_slice owner, int64_t *ret_left_us, struct rec_error *error)
+{
+	int64_t left_us = 0;
+	int r = lease_enter(s, owner, error);
+	if (r == 0)
+		r = s->ops->lease(s, owner, &left_us, error);
+	r = rec_read_leave(s, "lease", r, REC_MAY(REC_NOT_FOUND), error);
+	if (r == 0)
+		*ret_left_us = left_us;
+	return r;
+}

@@ -147,6 +147,39 @@ int rec_memory_claim_end(struct rec_store *s, int64_t claim_id, const struct rec
 	return 0;
 }
 
+/* ---- Leases ---- */
+
+/* By a group of its own: the map has one working version. */
+int rec_memory_renew(struct rec_store *s, struct rec_slice owner, int64_t lease_us, struct rec_error *error)
+{
+	struct rec_memory_store *m = rec_memory_of(s);
+	int r = s->ops->begin(s, error);
+	if (r < 0)
+		return r;
+	struct rec_memory_lease *row = rec_memory_row_new(m->data->allocator, sizeof *row);
+	int64_t now_us = rec_memory_wall_us(m);
+	if (row && __builtin_add_overflow(now_us, lease_us, &row->until_us))
+		row->until_us = INT64_MAX;
+	r = rec_memory_put(m, REC_MEMORY_LEASES, owner, row, error);
+	if (r == 0)
+		return s->ops->commit(s, error);
+	s->ops->rollback(s);
+	return r;
+}
+
+static int64_t lease_left(struct rec_memory_store *m, struct rec_slice owner)
+{
+	const struct rec_memory_lease *row = owner.data ? rec_memory_get(m, REC_MEMORY_LEASES, owner) : NULL;
+	return row ? row->until_us - rec_memory_wall_us(m) : INT64_MIN;
+}
+
+int rec_memory_lease(struct rec_store *s, struct rec_slice owner, int64_t *ret_left_us, struct rec_error *error)
+{
+	(void)error;
+	*ret_left_us = lease_left(rec_memory_of(s), owner);
+	return *ret_left_us == INT64_MIN ? REC_NOT_FOUND : 0;
+}
+
 int rec_memory_claims(struct rec_store *s, rec_claim_fn *fn, void *context, struct rec_error *error)
 {
 	(void)error;
@@ -154,7 +187,10 @@ int rec_memory_claims(struct rec_store *s, rec_claim_fn *fn, void *context, stru
 	const struct rec_memory_claim *row;
 	int r = 0;
 	rec_memory_walk(rec_memory_of(s), REC_MEMORY_CLAIMS, (struct rec_slice){0}, &cursor);
-	while (r == 0 && (row = rec_memory_cursor_next(&cursor, NULL)))
-		r = fn(context, &row->claim);
+	while (r == 0 && (row = rec_memory_cursor_next(&cursor, NULL))) {
+		struct rec_claim claim = row->claim;
+		claim.lease_left_us = lease_left(rec_memory_of(s), claim.owner);
+		r = fn(context, &claim);
+	}
 	return r;
 }

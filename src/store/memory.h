@@ -15,6 +15,7 @@ enum rec_memory_table {
 	REC_MEMORY_BLOCKERS_BY_TIME, /* created_at, id -> blocker */
 	REC_MEMORY_HISTORIES,        /* task id -> history */
 	REC_MEMORY_CLAIMS,           /* claim id -> claim */
+	REC_MEMORY_LEASES,           /* owner -> lease */
 	REC_MEMORY_ATTEMPTS,         /* task id, number -> attempt */
 	REC_MEMORY_EVENTS,           /* seq -> event */
 	REC_MEMORY_CHANGES,          /* seq -> change */
@@ -66,6 +67,10 @@ struct rec_memory_event {
 struct rec_memory_claim {
 	struct rec_memory_row row;
 	struct rec_claim claim;
+};
+struct rec_memory_lease {
+	struct rec_memory_row row;
+	int64_t until_us; /* wall clock */
 };
 struct rec_memory_batch {
 	struct rec_memory_row row;
@@ -219,6 +224,8 @@ int rec_memory_events(struct rec_store *s, int64_t since, uint64_t limit, rec_ev
 int rec_memory_claim_add(struct rec_store *s, struct rec_claim *claim, struct rec_error *error);
 int rec_memory_claim_end(struct rec_store *s, int64_t claim_id, const struct rec_finish *finish,
 			 struct rec_arena *arena, struct rec_slice *ret_task_id, struct rec_error *error);
+int rec_memory_renew(struct rec_store *s, struct rec_slice owner, int64_t lease_us, struct rec_error *error);
+int rec_memory_lease(struct rec_store *s, struct rec_slice owner, int64_t *ret_left_us, struct rec_error *error);
 int rec_memory_claims(struct rec_store *s, rec_claim_fn *fn, void *context, struct rec_error *error);
 int rec_memory_batch_add(struct rec_store *s, const struct rec_batch *batch, struct rec_error *error);
 int rec_memory_batch_get(struct rec_store *s, struct rec_slice batch_id, struct rec_arena *arena, struct rec_batch *out,

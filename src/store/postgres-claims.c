@@ -62,6 +62,49 @@ int rec_postgres_claim_end(struct rec_store *store, int64_t claim_id, const stru
 	return r;
 }
 
+/* ---- Leases ---- */
+
+struct leasing {
+	struct rec_slice owner;
+	int64_t us;
+	bool renew;
+};
+
+/* A statement of its own, outside of any group: it waits for nobody but the owner's own row. */
+static int lease_body(struct rec_postgres *s, void *context, struct rec_error *error)
+{
+	struct leasing *l = context;
+	struct rec_postgres_arguments a = {0};
+	PGresult *row = NULL;
+	rec_postgres_put_text(&a, l->owner);
+	if (l->renew) {
+		rec_postgres_put_number(&a, l->us);
+		return rec_postgres_effect(s, REC_POSTGRES_LEASE_RENEW, &a, NULL, error);
+	}
+	int r = rec_postgres_run(s, REC_POSTGRES_LEASE_GET, &a, &row, error);
+	if (r == 0 && s->pq.PQntuples(row) == 0)
+		r = REC_NOT_FOUND;
+	if (r == 0)
+		l->us = rec_postgres_number(s, row, 0, 0);
+	rec_postgres_clear(s, row);
+	return r;
+}
+
+int rec_postgres_renew(struct rec_store *store, struct rec_slice owner, int64_t lease_us, struct rec_error *error)
+{
+	struct leasing l = {.owner = owner, .us = lease_us, .renew = true};
+	return rec_postgres_read(rec_postgres_of(store), lease_body, &l, NULL, error);
+}
+
+int rec_postgres_lease(struct rec_store *store, struct rec_slice owner, int64_t *ret_left_us, struct rec_error *error)
+{
+	struct leasing l = {.owner = owner};
+	int r = rec_postgres_read(rec_postgres_of(store), lease_body, &l, NULL, error);
+	if (r == 0)
+		*ret_left_us = l.us;
+	return r;
+}
+
 /* ---- Listing ---- */
 
 struct claim_listing {
@@ -82,6 +125,8 @@ static int claim_row(struct rec_postgres *s, const PGresult *row, int index, voi
 		.owner = rec_postgres_text(s, row, index, 4),
 		.claimed_at = rec_postgres_text(s, row, index, 5),
 		.child_owns_run = rec_postgres_bool(s, row, index, 6),
+		.lease_left_us =
+			rec_postgres_null(s, row, index, 7) ? INT64_MIN : rec_postgres_number(s, row, index, 7),
 	};
 	l->told = true;
 	return l->fn(l->context, &claim);

@@ -52,6 +52,8 @@ static const char version_1[] =
 	"CREATE TABLE reconciler.claims("
 	"claim_id bigint PRIMARY KEY,task_id " ID " NOT NULL UNIQUE,attempt bigint NOT NULL,batch_id text,owner text,"
 	"claimed_at text NOT NULL,child_owns_run boolean NOT NULL,before text[] COLLATE \"C\" NOT NULL);"
+	/* By the server's clock. */
+	"CREATE TABLE reconciler.leases(owner " ID " PRIMARY KEY,until timestamptz NOT NULL);"
 	"CREATE TABLE reconciler.attempts("
 	"task_id " ID " NOT NULL REFERENCES reconciler.tasks ON DELETE CASCADE,number bigint NOT NULL,batch_id text,"
 	"claim_id bigint NOT NULL,claimed_at text NOT NULL,ended_at text NOT NULL,ended_us bigint NOT NULL,outcome "

@@ -8,8 +8,8 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#define READ_SILENCE_MS 60000  /* a large snapshot is sorted before its first row comes */
-#define WRITE_SILENCE_MS 30000 /* beyond the busy limit, after which the server itself gives up */
+#define READ_SILENCE_MS 30000  /* a large snapshot is sorted before its first row comes */
+#define WRITE_SILENCE_MS 25000 /* beyond the busy limit, after which the server itself gives up */
 
 enum { OID_BOOL = 16, OID_INT8 = 20, OID_TEXT = 25, OID_FLOAT8 = 701, OID_TEXT_ARRAY = 1009 };
 

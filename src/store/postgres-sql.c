@@ -28,6 +28,7 @@
 	"t.status,t.attempt,EXISTS(SELECT FROM reconciler.claims c WHERE c.task_id=t.id),t.priority,t.is_leaf,"        \
 	"n.total,n.open,n.fresh "
 #define CLAIM_COLUMNS "claim_id,task_id,attempt,batch_id,owner,claimed_at,child_owns_run"
+#define LEASE_LEFT "(extract(epoch FROM l.until-clock_timestamp())*1000000)::bigint"
 #define LINK_KNOWN                                                                                                     \
 	"l.state,l.kind,l.reason,l.time,l.comments,l.moved_to,l.validator,l.observed_at,coalesce(l.gone,false),"       \
 	"l.made_done_at "
@@ -143,7 +144,14 @@ static const char *const texts[REC_POSTGRES_QUERY_COUNT] = {
 		"WITH c AS (DELETE FROM reconciler.claims WHERE claim_id=$1 RETURNING *),"
 		"u AS (UPDATE reconciler.tasks t SET attempt=c.attempt-1,released=c.before FROM c "
 		"WHERE t.id=c.task_id AND t.attempt=c.attempt) SELECT task_id FROM c",
-	[REC_POSTGRES_CLAIM_LIST] = "SELECT " CLAIM_COLUMNS " FROM reconciler.claims ORDER BY claim_id",
+	[REC_POSTGRES_CLAIM_LIST] =
+		"SELECT c.claim_id,c.task_id,c.attempt,c.batch_id,c.owner,c.claimed_at,c.child_owns_run," LEASE_LEFT
+		" FROM reconciler.claims c LEFT JOIN reconciler.leases l ON l.owner=c.owner ORDER BY c.claim_id",
+	/* The clock, not the transaction's time: it may have waited. */
+	[REC_POSTGRES_LEASE_RENEW] =
+		"INSERT INTO reconciler.leases(owner,until) VALUES($1,clock_timestamp()+$2*interval '1 microsecond') "
+		"ON CONFLICT (owner) DO UPDATE SET until=EXCLUDED.until",
+	[REC_POSTGRES_LEASE_GET] = "SELECT " LEASE_LEFT " FROM reconciler.leases l WHERE l.owner=$1",
 
 	[REC_POSTGRES_BATCH_INSERT] =
 		"INSERT INTO reconciler.batches(" BATCH_COLUMNS ") VALUES($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11) "

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define STATEMENT_MS 25000 /* beyond the wait for the lock; the longest statement prunes old rows */
+#define STATEMENT_MS 20000 /* beyond the wait for the lock; the longest statement prunes old rows */
 
 /* ---- Groups ---- */
 

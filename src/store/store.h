@@ -57,6 +57,7 @@ struct rec_store_info {
 	const char *location;  /* absolute path of the state file, or the URI without secrets */
 	const char *directory; /* where the state file is; NULL for memory. rec-run/, reconciler.conf live here */
 	bool attached;         /* our tables are there */
+	bool shared;           /* several hosts may work on it: conductors need leases */
 	bool codeframe;        /* the place is a codeframe workspace (has .codeframe, or foreign tables only) */
 	enum rec_store_mode mode;
 };
@@ -241,7 +242,8 @@ struct rec_claim {
 	struct rec_slice task_id, batch_id /* optional */, owner /* who: "host:pid:..." for people */;
 	uint32_t attempt; /* given by claim(): the task's last attempt + 1 */
 	struct rec_slice claimed_at;
-	bool child_owns_run; /* do not make or close the RUNNING runs row */
+	bool child_owns_run;   /* do not make or close the RUNNING runs row */
+	int64_t lease_left_us; /* given by claims(): see rec_store_lease; INT64_MAX on a store that is not shared */
 };
 /* READY -> IN_PROGRESS and the claim, or nothing: REC_NOT_FOUND, REC_CONFLICT (not READY, claimed or not;
  * *ret_now, which may be NULL), REC_EXISTS (READY but still claimed). Records which blockers are released now, and
@@ -265,6 +267,16 @@ int rec_store_finish(struct rec_store *s, const struct rec_finish *finish, enum 
 int rec_store_release(struct rec_store *s, int64_t claim_id, struct rec_error *error);
 typedef int rec_claim_fn(void *context, const struct rec_claim *claim);
 int rec_store_claims(struct rec_store *s, rec_claim_fn *fn, void *context, struct rec_error *error);
+
+/* Leases: on a store that hosts share, an owner of claims says from time to time that it is alive, in the time of the
+ * store's own clock. Nobody but its own host touches the claims of an owner while its lease lasts. A lease binds no
+ * write: who lost his claims to somebody else learns it from their ids, which are never used again. */
+
+/* The owner's lease lasts from now for lease_us, whatever it was before. Not inside a group (REC_E_BUG): it waits for
+ * no writer. REC_E_UNSUPPORTED where the store has no leases. */
+int rec_store_renew(struct rec_store *s, struct rec_slice owner, int64_t lease_us, struct rec_error *error);
+/* How long it still lasts; negative: since when it does not. REC_NOT_FOUND: there is none. */
+int rec_store_lease(struct rec_store *s, struct rec_slice owner, int64_t *ret_left_us, struct rec_error *error);
 /* Ids of tasks with a RUNNING row in codeframe's runs table (none on other stores). */
 typedef int rec_id_fn(void *context, struct rec_slice id);
 int rec_store_running_runs(struct rec_store *s, rec_id_fn *fn, void *context, struct rec_error *error);

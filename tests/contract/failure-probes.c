@@ -332,6 +332,17 @@ static int probe_claims(struct contract *c, struct rec_store *s, struct rec_buff
 	return rec_store_claims(s, claim_tell, out, &c->error);
 }
 
+static int probe_lease(struct contract *c, struct rec_store *s, struct rec_buffer *out)
+{
+	int64_t left_us = 0;
+	int r = rec_store_renew(s, S("host:1"), INT64_C(3600000000), &c->error);
+	if (r == 0)
+		r = rec_store_lease(s, S("host:1"), &left_us, &c->error);
+	if (r == 0)
+		rec_buffer_printf(out, "%d\n", left_us > 0);
+	return r;
+}
+
 static int id_tell(void *context, struct rec_slice id)
 {
 	rec_buffer_printf(context, "%.*s\n", (int)id.length, id.data);

@@ -25,7 +25,7 @@ struct failure_probe {
 	X(get, false) \
 	X(list, false) X(snapshot_all, false) X(snapshot_few, false) X(snapshot_many, false) \
 	X(find, false) X(blockers, false) X(blocker_get, false) X(events, false) \
-	X(claims, false) X(running_runs, false) X(changes, false) X(wake, false) \
+	X(claims, false) X(lease, false) X(running_runs, false) X(changes, false) X(wake, false) \
 	X(problems, false) X(open_read, false) X(open_write, false) X(open_init, false)
 /* clang-format on */
 #define FAILURE_PROBE_DECLARE(name, writes) extern const struct failure_probe failure_probe_##name;

@@ -339,7 +339,92 @@ static void test_batch_belief__of_an_unknown_batch_is_not_found(void **state)
 	expect(c, REC_NOT_FOUND, rec_store_batch_belief(c->store, S(""), NULL, NULL, &c->error));
 }
 
+/* ---- Leases ---- */
+
+#define HOUR_US INT64_C(3600000000)
+
+static bool has_leases(struct contract *c)
+{
+	int64_t left;
+	return rec_store_lease(c->store, S("nobody"), &left, &c->error) != REC_E_UNSUPPORTED;
+}
+
+static int collect_lease(void *context, const struct rec_claim *claim)
+{
+	*(int64_t *)context = claim->lease_left_us;
+	return 0;
+}
+
+static int64_t lease_of_claim(struct contract *c)
+{
+	int64_t left = 0;
+	expect(c, 0, rec_store_claims(c->store, collect_lease, &left, &c->error));
+	return left;
+}
+
+static void test_leases__last_from_the_renewal_by_the_stores_clock(void **state)
+{
+	struct contract *c = *state;
+	int64_t left = 0;
+	if (!has_leases(c))
+		skip();
+	expect(c, REC_NOT_FOUND, rec_store_lease(c->store, S("host:1"), &left, &c->error));
+	expect(c, 0, rec_store_renew(c->store, S("host:1"), HOUR_US, &c->error));
+	expect(c, 0, rec_store_lease(c->store, S("host:1"), &left, &c->error));
+	assert_true(left > HOUR_US / 2 && left <= HOUR_US);
+	expect(c, 0, rec_store_renew(c->store, S("host:1"), 0, &c->error));
+	rec_clock_manual_advance(&c->clock, 1); /* for a store whose clock is this one */
+	expect(c, 0, rec_store_lease(c->store, S("host:1"), &left, &c->error));
+	assert_true(left <= 0);
+	expect(c, REC_NOT_FOUND, rec_store_lease(c->store, S("host:2"), &left, &c->error));
+}
+
+static void test_leases__are_told_with_the_claims_of_their_owner(void **state)
+{
+	struct contract *c = *state;
+	contract_add(c, "t", REC_READY);
+	contract_claim(c, "t"); /* owner host:1 */
+	if (!has_leases(c)) {
+		assert_true(lease_of_claim(c) == INT64_MAX);
+		return;
+	}
+	assert_true(lease_of_claim(c) == INT64_MIN);
+	expect(c, 0, rec_store_renew(c->store, S("host:1"), HOUR_US, &c->error));
+	assert_true(lease_of_claim(c) > HOUR_US / 2 && lease_of_claim(c) <= HOUR_US);
+}
+
+static void test_leases__are_renewed_while_somebody_else_writes(void **state)
+{
+	struct contract *c = *state;
+	struct rec_store *second = contract_open(c, REC_STORE_WRITE);
+	if (!has_leases(c))
+		skip();
+	expect(c, 0, rec_store_begin(second, &c->error));
+	int r = rec_store_renew(c->store, S("host:1"), HOUR_US, &c->error);
+	assert_true(r == 0 || (r == REC_E_BUSY && !contract_backend.processes));
+	rec_store_rollback(second);
+	expect(c, 0, rec_store_renew(c->store, S("host:1"), HOUR_US, &c->error));
+}
+
+static void test_leases__are_no_part_of_a_group(void **state)
+{
+	struct contract *c = *state;
+	int64_t left;
+	if (!has_leases(c))
+		skip();
+	expect(c, 0, rec_store_begin(c->store, &c->error));
+	expect(c, REC_E_BUG, rec_store_renew(c->store, S("host:1"), HOUR_US, &c->error));
+	rec_store_rollback(c->store);
+	expect(c, REC_E_INVALID, rec_store_renew(c->store, S(""), HOUR_US, &c->error));
+	expect(c, REC_E_INVALID, rec_store_renew(c->store, S("host:1"), -1, &c->error));
+	expect(c, REC_NOT_FOUND, rec_store_lease(c->store, S("host:1"), &left, &c->error));
+}
+
 static const struct CMUnitTest tests[] = {
+	contract_test(test_leases__last_from_the_renewal_by_the_stores_clock),
+	contract_test(test_leases__are_told_with_the_claims_of_their_owner),
+	contract_test(test_leases__are_renewed_while_somebody_else_writes),
+	contract_test(test_leases__are_no_part_of_a_group),
 	contract_test(test_claim__takes_a_ready_task),
 	contract_test(test_claim__every_field_comes_back),
 	contract_test(test_claim__of_what_is_not_ready_conflicts),
