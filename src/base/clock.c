@@ -25,7 +25,22 @@ static int64_t real_monotonic_us(void *context)
 	return clock_us(CLOCK_MONOTONIC);
 }
 
-const struct rec_clock rec_clock_real = {.wall_us = real_wall_us, .monotonic_us = real_monotonic_us};
+static int64_t real_boot_us(void *context)
+{
+	(void)context;
+	return clock_us(CLOCK_BOOTTIME);
+}
+
+const struct rec_clock rec_clock_real = {
+	.wall_us = real_wall_us,
+	.monotonic_us = real_monotonic_us,
+	.boot_us = real_boot_us,
+};
+
+int64_t rec_clock_boot_us(const struct rec_clock *clock)
+{
+	return clock->boot_us ? clock->boot_us(clock->context) : clock->monotonic_us(clock->context);
+}
 
 static int64_t manual_wall_us(void *context)
 {
@@ -42,7 +57,7 @@ static int64_t manual_monotonic_us(void *context)
 void rec_clock_manual_init(struct rec_clock_manual *m, int64_t wall_us)
 {
 	*m = (struct rec_clock_manual){
-		.clock = {manual_wall_us, manual_monotonic_us, m},
+		.clock = {.wall_us = manual_wall_us, .monotonic_us = manual_monotonic_us, .context = m},
 		.now_wall_us = wall_us,
 	};
 }

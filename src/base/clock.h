@@ -8,7 +8,9 @@ struct rec_clock {
 	int64_t (*wall_us)(void *context);      /* CLOCK_REALTIME */
 	int64_t (*monotonic_us)(void *context); /* CLOCK_MONOTONIC */
 	void *context;
+	int64_t (*boot_us)(void *context); /* CLOCK_BOOTTIME; NULL: this clock never sleeps, as monotonic_us */
 };
+int64_t rec_clock_boot_us(const struct rec_clock *clock);
 extern const struct rec_clock rec_clock_real; /* const: not state */
 
 /* A clock that stands still until it is moved; for tests and the simulator. */

@@ -13,11 +13,14 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "base/timestamp.h"
 #include "cli/batches.h"
+#include "cli/config.h"
 #include "cli/trackers.h"
 #include "cli/view.h"
 
 #define REFRESH_US 100000
+#define LEASE_SPARE_US 6000000
 
 void batch_run_init(struct batch_run *b, struct cli *cli)
 {
@@ -81,6 +84,20 @@ static int make(void *context, struct rec_error *error)
 	return running->batch->make(running->batch, error);
 }
 
+/* It must outlast what stopping takes, or nothing could ever run. */
+static int lease_fill(struct batch_run *b, struct rec_driver_options *driver)
+{
+	const char *lease = config_text(b->cli->config, "postgres", "lease");
+	driver->host = rec_slice_of(b->host);
+	if (!lease)
+		return STATUS_OK;
+	if (rec_duration_parse(rec_slice_of(lease), &driver->lease_us) < 0 ||
+	    driver->lease_us / 2 < driver->machine.grace_us + LEASE_SPARE_US)
+		return cli_fail("[postgres] lease = %s: is too short (at least twice the grace and %d s)", lease,
+				(int)(2 * LEASE_SPARE_US / 1000000));
+	return STATUS_OK;
+}
+
 static int options_fill(struct running *running, struct rec_loop_options *o)
 {
 	struct batch_run *b = running->batch;
@@ -113,6 +130,8 @@ static int options_fill(struct running *running, struct rec_loop_options *o)
 		.context = running,
 	};
 	o->driver.machine.seed = rec_random_u64();
+	if (b->host[0] && lease_fill(b, &o->driver))
+		return STATUS_TROUBLE;
 	if (!o->slots.run_directory)
 		return cli_fail("this store has no place for running tasks (use a SQLite store)");
 	if (!o->slots.shim_path)
@@ -236,9 +255,21 @@ static int run(struct running *running)
 	return exit_status(&result);
 }
 
+/* On a shared store an owner says which host he is of. */
+static bool owner_complete(struct batch_run *b)
+{
+	size_t length = strlen(b->owner);
+	b->host = batch_host(b->cli, true);
+	if (b->host && b->host[0])
+		snprintf(b->owner + length, sizeof b->owner - length, ":%s", b->host);
+	return b->host;
+}
+
 int batch_run(struct batch_run *b)
 {
 	struct running running = {.batch = b};
+	if (!owner_complete(b))
+		return STATUS_TROUBLE;
 	view_init(&running.view, b->cli);
 	int status = run(&running);
 	view_release(&running.view);

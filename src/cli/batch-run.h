@@ -10,7 +10,8 @@ struct batch_run {
 	struct settings settings;
 	struct run_options options;
 	struct rec_slice batch_id;
-	char owner[320];
+	char owner[400];
+	const char *host;            /* how the owners of this host end; "": the store is not shared */
 	rec_loop_make_fn *make;      /* creates or resumes the batch, with it held; context: this struct */
 	const struct rec_slice *ids; /* run: NULL means all that are READY */
 	size_t id_count;

@@ -2,14 +2,18 @@
 #include "cli/batches.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 
+#include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "conductor/shim-slots.h"
 
 #define RUN_DIRECTORY "rec-run"
 #define HOLDER_BYTES_MAX 1024
+#define LEASE_GRACE_US 10000000 /* after it, others take over */
 
 /* ---- Finding ------------------------------------------------------------------------------------ */
 
@@ -67,6 +71,71 @@ const char *batch_run_directory(struct cli *cli)
 	return path;
 }
 
+/* A name that no other folder has, made once. */
+static int host_read(const char *directory, bool make, struct rec_buffer *name, struct rec_error *error)
+{
+	char path[PATH_MAX], lock[PATH_MAX], uuid[REC_UUID_BYTES];
+	rec_cleanup(rec_close_fd) int fd = -1;
+	if (snprintf(path, sizeof path, "%s/host", directory) >= (int)sizeof path ||
+	    snprintf(lock, sizeof lock, "%s/host.lock", directory) >= (int)sizeof lock)
+		return rec_fail(error, REC_E_INVALID, "%s: the path is too long", directory);
+	int r = rec_file_read(path, REC_UUID_BYTES, name, error);
+	if (r != REC_NOT_FOUND || !make)
+		return r == REC_NOT_FOUND ? 0 : r;
+	r = rec_directory_make(directory, error);
+	do /* whoever holds it makes the name right now */
+		r = r < 0 ? r : rec_file_lock(lock, &fd, error);
+	while (r == REC_CONFLICT);
+	r = r < 0 ? r : rec_file_read(path, REC_UUID_BYTES, name, error);
+	if (r != REC_NOT_FOUND)
+		return r;
+	r = rec_file_replace(path, rec_slice_of(rec_uuid_new(uuid)), 0600, error);
+	return r < 0 || rec_buffer_add_text(name, uuid) == 0 ? r : rec_fail_nomem(error);
+}
+
+const char *batch_host(struct cli *cli, bool make)
+{
+	rec_cleanup(rec_buffer_release) struct rec_buffer name;
+	struct rec_store_info info;
+	struct rec_error error;
+	rec_store_info(cli->store, &info);
+	if (!info.shared || !info.directory)
+		return "";
+	rec_buffer_init(&name, NULL, 256);
+	if (host_read(info.directory, make, &name, &error) < 0) {
+		cli_error(&error);
+		return NULL;
+	}
+	char *host = rec_arena_strndup(&cli->arena, name.length ? name.data : "", name.length);
+	if (!host)
+		cli_say("out of memory");
+	return host;
+}
+
+static bool is_here(struct rec_slice owner, const char *host)
+{
+	size_t length = strlen(host);
+	return length && owner.length >= length && memcmp(owner.data + owner.length - length, host, length) == 0;
+}
+
+/* An owner of this host is judged by its lock alone. */
+static int lives_elsewhere(struct cli *cli, struct rec_slice batch_id, bool *ret_living)
+{
+	struct rec_store_info info;
+	struct rec_error error;
+	struct rec_batch batch;
+	int64_t left_us = INT64_MIN;
+	const char *host = batch_host(cli, false);
+	rec_store_info(cli->store, &info);
+	if (!info.shared || !host)
+		return host ? STATUS_OK : STATUS_TROUBLE;
+	int r = rec_store_batch_get(cli->store, batch_id, &cli->arena, &batch, &error);
+	if (r == 0 && batch.owner.data && !is_here(batch.owner, host))
+		r = rec_store_lease(cli->store, batch.owner, &left_us, &error);
+	*ret_living = left_us >= -LEASE_GRACE_US;
+	return r < 0 ? cli_error(&error) : STATUS_OK;
+}
+
 int batch_living(struct cli *cli, struct rec_slice batch_id, bool *ret_living)
 {
 	rec_cleanup(rec_buffer_release) struct rec_buffer path;
@@ -78,7 +147,9 @@ int batch_living(struct cli *cli, struct rec_slice batch_id, bool *ret_living)
 		return STATUS_OK;
 	if (rec_batch_lock_path(&path, directory, batch_id) < 0)
 		return cli_fail("out of memory");
-	return rec_file_locked(path.data, ret_living, &error) < 0 ? cli_error(&error) : STATUS_OK;
+	if (rec_file_locked(path.data, ret_living, &error) < 0)
+		return cli_error(&error);
+	return *ret_living ? STATUS_OK : lives_elsewhere(cli, batch_id, ret_living);
 }
 
 const char *batch_holder(struct cli *cli, struct rec_slice batch_id)

@@ -9,7 +9,11 @@
 int batch_find(struct cli *cli, const char *text, struct rec_batch *ret_batch);
 /* `rec-run` beside the store, in cli->arena; NULL for a store that has no place for it (or no memory). */
 const char *batch_run_directory(struct cli *cli);
-/* Does a living conductor on this host hold the batch? Asked of its lock, never of a pid. 0 or the exit status. */
+/* How the owners of this host end, on a store that hosts share; "" on others, and (unless `make`) where nothing ever
+ * ran. NULL: failed, the reason having been said. In cli->arena. */
+const char *batch_host(struct cli *cli, bool make);
+/* Does a living conductor hold the batch? Asked of its lock, never of a pid, and of another host's lease. 0 or the exit
+ * status. */
 int batch_living(struct cli *cli, struct rec_slice batch_id, bool *ret_living);
 
 /* Who holds it, as its lock file says: "pid 12 on host"; "another process" if that cannot be read. In cli->arena. */

@@ -143,6 +143,22 @@ static int resume_make(void *context, struct rec_error *error)
 	return r;
 }
 
+/* A lock on this host knows nothing of another one. */
+static bool resume_elsewhere(struct batch_run *b, const struct rec_batch *batch)
+{
+	struct rec_store_info info;
+	bool living = false;
+	rec_store_info(b->cli->store, &info);
+	if (!info.shared || batch->status != REC_BATCH_RUNNING)
+		return false;
+	if (batch_living(b->cli, batch->batch_id, &living))
+		return true;
+	if (living)
+		cli_say("batch %.*s: is being run by %.*s", (int)batch->batch_id.length, batch->batch_id.data,
+			(int)batch->owner.length, batch->owner.data ? batch->owner.data : "");
+	return living;
+}
+
 static int resume_it(struct batch_run *b, const struct arguments *arguments)
 {
 	struct rec_batch batch;
@@ -161,7 +177,7 @@ static int resume_it(struct batch_run *b, const struct arguments *arguments)
 		return cli_error(&error);
 	b->batch_id = batch.batch_id;
 	b->make = resume_make;
-	return batch_run(b);
+	return resume_elsewhere(b, &batch) ? STATUS_TROUBLE : batch_run(b);
 }
 
 static int resume_run(struct cli *cli, const struct arguments *arguments)

@@ -63,6 +63,7 @@ static const struct key_spec keys[] = {
 	{"worker", "command", VALUE_TEXT},
 	{"worker", "env.", VALUE_TEXT},
 	{"postgres", "pooled", VALUE_BOOLEAN},
+	{"postgres", "lease", VALUE_DURATION},
 };
 #define KEY_COUNT (sizeof keys / sizeof keys[0])
 

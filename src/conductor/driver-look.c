@@ -82,14 +82,23 @@ int rec_driver_owe_look(struct rec_driver *d, uint32_t task)
 	return rec_driver_owe(d, task, idle && rec_machine_member(d->m, task) ? OWED_LOOK_CLOSELY : OWED_LOOK);
 }
 
+/* May it still join? One that is only watched may too, once nothing of it runs. */
+static bool may_join(const struct rec_driver *d, uint32_t task)
+{
+	enum rec_phase phase;
+	if (!d->options.all_ready || task == NONE || rec_machine_member(d->m, task))
+		return d->options.all_ready && task == NONE;
+	phase = rec_machine_phase(d->m, task);
+	return phase != REC_PHASE_CLAIMING && phase != REC_PHASE_RUNNING && phase != REC_PHASE_STOPPING;
+}
+
 /* Something about that task changed, by us or by others. */
 static int changed(void *context, struct rec_slice id)
 {
 	struct rec_driver *d = context;
 	uint32_t task = rec_machine_find(d->m, id);
-	if (task == NONE)
-		return d->options.all_ready ? stranger_add(d, id) : 0;
-	return rec_driver_owe_look(d, task);
+	int r = may_join(d, task) ? stranger_add(d, id) : 0;
+	return r || task == NONE ? r : rec_driver_owe_look(d, task);
 }
 
 int rec_driver_feed_read(struct rec_driver *d, struct rec_error *error)

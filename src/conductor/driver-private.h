@@ -73,6 +73,10 @@ struct rec_driver {
 	bool recovered, recover_again;
 	int64_t recover_due_us, recover_pause_us;
 
+	/* the lease; the end is of the boot clock, the rest monotonic */
+	bool lease_held, lease_lost;
+	int64_t lease_end_us, renew_due_us, renew_pause_us;
+
 	/* the plan that is carried out, and how far */
 	const struct rec_plan *plan;
 	size_t done[REC_EFFECT_STORE];
@@ -165,6 +169,16 @@ int rec_driver_event_finish(struct rec_driver *d, const struct rec_effect *effec
 int rec_driver_event_ring(struct rec_driver *d, const struct rec_effect *effect, struct rec_error *error);
 /* What is in the log now is told; or forgotten. */
 void rec_driver_events_told(struct rec_driver *d, bool committed);
+
+/* ---- The lease (driver-lease.c) ---- */
+
+/* Renews it, or stops the batch at its end. 0; REC_END: there is none yet, which forbids everything. */
+int rec_driver_lease_step(struct rec_driver *d, struct rec_error *error);
+int64_t rec_driver_lease_due(const struct rec_driver *d); /* monotonic */
+/* Is it an owner of this host, whose locks and slots tell what became of him? */
+bool rec_driver_is_here(const struct rec_driver *d, struct rec_slice owner);
+/* May others take over what an owner has, who has so much left of his lease? */
+bool rec_driver_is_over(int64_t lease_left_us);
 
 /* ---- Recovery (driver-recover.c) ---- */
 

@@ -6,7 +6,10 @@
  *     record, no claim    it never committed, or its end is in the store: forgotten
  *
  * Only batches that no living conductor holds are touched; holding them first makes that so for as long as it takes.
- * Claims are read again after that, since their conductor may have ended them just before it ended. */
+ * Claims are read again after that, since their conductor may have ended them just before it ended.
+ *
+ * On a store that hosts share, a claim of another host has no record and no lock here: its owner's lease tells, and
+ * once that is over the attempt is LOST. Several may take it over at once; the first to end it wins. */
 #include "conductor/driver-private.h"
 
 /* A claim or a record, copied. */
@@ -15,6 +18,7 @@ struct left {
 	struct rec_slice batch_id, task_id;
 	uint32_t attempt, slot;
 	bool held;
+	bool abandoned; /* by another host, whose lease is over */
 };
 
 struct lefts {
@@ -65,7 +69,11 @@ static int claim_read(void *context, const struct rec_claim *claim)
 	for (size_t i = 0; i < r->d->unsure_count; i++)
 		if (r->d->unsure[i].claim_id == claim->claim_id)
 			return 0;
-	struct left left = {.claim_id = claim->claim_id,
+	bool abandoned = !rec_driver_is_here(r->d, claim->owner);
+	if (abandoned && !rec_driver_is_over(claim->lease_left_us))
+		return 0;
+	struct left left = {.abandoned = abandoned,
+			    .claim_id = claim->claim_id,
 			    .batch_id = claim->batch_id,
 			    .task_id = claim->task_id,
 			    .attempt = claim->attempt};
@@ -121,7 +129,7 @@ static int lefts_hold(struct recovery *r, struct lefts *all, struct rec_error *e
 {
 	int e = 0;
 	for (size_t i = 0; !e && i < all->count; i++)
-		if (all->items[i].batch_id.data)
+		if (all->items[i].batch_id.data && !all->items[i].abandoned)
 			e = batch_hold(r, all->items[i].batch_id, error);
 	for (size_t i = 0; i < all->count; i++)
 		all->items[i].held = is_held(r, all->items[i].batch_id);
@@ -266,7 +274,7 @@ static int claims_take(struct recovery *r, struct rec_error *error)
 {
 	int e = 0;
 	for (size_t i = 0; !e && i < r->claims.count; i++)
-		if (is_held(r, r->claims.items[i].batch_id))
+		if (r->claims.items[i].abandoned || is_held(r, r->claims.items[i].batch_id))
 			e = claim_take(r, &r->claims.items[i], error);
 	return e;
 }

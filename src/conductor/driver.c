@@ -302,7 +302,8 @@ static int64_t look_due_at(const struct rec_driver *d)
 
 static int64_t due_at(const struct rec_driver *d, const struct rec_plan *plan)
 {
-	return earlier(look_due_at(d), earlier(plan->timer_us, d->recover_due_us));
+	int64_t due_us = earlier(plan->timer_us, d->recover_due_us);
+	return earlier(look_due_at(d), earlier(due_us, rec_driver_lease_due(d)));
 }
 
 static bool nothing_is_owed(const struct rec_driver *d)
@@ -340,9 +341,10 @@ int rec_driver_step(struct rec_driver *d, int64_t *ret_due_us, struct rec_error 
 	if (d->ended)
 		return REC_END;
 	int r = rec_driver_news_tell(d) ? rec_fail_nomem(error) : slots_hear(d, error);
+	r = r ? r : rec_driver_lease_step(d, error);
 	r = r ? r : recovery_step(d, error);
 	if (r == REC_END) {
-		*ret_due_us = d->recover_due_us;
+		*ret_due_us = earlier(d->recover_due_us, rec_driver_lease_due(d));
 		return 0;
 	}
 	r = r ? r : rec_driver_heed_row(d, error);

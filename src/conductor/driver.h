@@ -12,7 +12,8 @@
  * the slot may forget
  *
  * Recovery: claims whose batch is held by no living conductor are taken over: watched to their end, recorded if they
- * ended, given back if they never started, lost if nothing is known of them. They end in their own batch.
+ * ended, given back if they never started, lost if nothing is known of them. They end in their own batch. Those of
+ * another host (driver-lease.c) are left alone while their owner's lease lasts, and lost after that.
  */
 #ifndef REC_CONDUCTOR_DRIVER_H
 #define REC_CONDUCTOR_DRIVER_H
@@ -30,8 +31,11 @@ struct rec_driver_options {
 	const struct rec_allocator *allocator; /* NULL: libc's */
 	const struct rec_clock *clock;         /* NULL: the real one */
 	struct rec_slice batch_id, owner;      /* owner: for people, goes into claims. Both must outlive the driver */
-	struct rec_machine_options machine;    /* allocator is taken from above */
-	int64_t reconcile_interval_us; /* look at everything that changed at least so often; 0: only when woken */
+	struct rec_slice
+		host;     /* on a store that hosts share: how each owner of this host ends; data == NULL: no leases */
+	int64_t lease_us; /* 0: 10 minutes */
+	struct rec_machine_options machine; /* allocator is taken from above */
+	int64_t reconcile_interval_us;      /* look at everything that changed at least so often; 0: only when woken */
 	bool child_owns_run;
 	bool all_ready; /* with machine.wait: tasks that become READY later join the batch */
 	/* What was written to the audit log, once it is committed, and (without seq and time) what could not be; for

@@ -25,6 +25,7 @@ struct rec_seen_claim {
 	int64_t claim_id;
 	struct rec_slice batch_id;
 	bool stale, seen_again;
+	int64_t lease_left_us;
 };
 
 struct rec_doctor {

@@ -5,6 +5,8 @@
 #include "base/file.h"
 #include "engine/doctor-visit.h"
 
+#define LEASE_GRACE_US 10000000 /* after it, others take over */
+
 uint32_t rec_doctor_node(const struct rec_doctor *d, struct rec_slice id)
 {
 	return rec_idmap_find(&d->map, d->snapshot.ids, id);
@@ -112,8 +114,8 @@ static int claim_note(void *context, const struct rec_claim *claim)
 	d->claim_tasks = tasks;
 	if (r)
 		return r;
-	d->claims[d->claim_count] =
-		(struct rec_seen_claim){claim->claim_id, keep_text(d, claim->batch_id), false, false};
+	d->claims[d->claim_count] = (struct rec_seen_claim){claim->claim_id, keep_text(d, claim->batch_id), false,
+							    false, claim->lease_left_us};
 	d->claim_tasks[d->claim_count] = keep_text(d, claim->task_id);
 	if (d->failed || rec_idmap_add(&d->claim_map, d->claim_tasks, (uint32_t)d->claim_count, &first) < 0)
 		return REC_E_NOMEM;
@@ -166,6 +168,10 @@ static int claim_is_stale(struct rec_doctor *d, const struct rec_seen_claim *cla
 	bool locked = false;
 	rec_store_info(d->store, &info);
 	*ret_stale = info.directory != NULL;
+	if (info.shared) { /* only the lease tells what another host does */
+		*ret_stale = claim->lease_left_us < -LEASE_GRACE_US;
+		return 0;
+	}
 	struct rec_slice batch = claim->batch_id;
 	if (!info.directory || !batch.length || memchr(batch.data, '/', batch.length))
 		return 0;

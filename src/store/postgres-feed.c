@@ -166,6 +166,22 @@ int rec_postgres_changes(struct rec_store *store, struct rec_cursor *cursor, rec
 	return r;
 }
 
+static int stamp_body(struct rec_postgres *s, void *context, struct rec_error *error)
+{
+	const struct rec_postgres_arguments none = {0};
+	PGresult *row = NULL;
+	int r = rec_postgres_run(s, REC_POSTGRES_STAMP, &none, &row, error);
+	if (r == 0)
+		*(uint64_t *)context = (uint64_t)rec_postgres_number(s, row, 0, 0);
+	rec_postgres_clear(s, row);
+	return r;
+}
+
+int rec_postgres_stamp(struct rec_store *store, uint64_t *ret_stamp, struct rec_error *error)
+{
+	return rec_postgres_read(rec_postgres_of(store), stamp_body, ret_stamp, NULL, error);
+}
+
 /* ---- Being woken ---- */
 
 static int watch_socket(struct rec_postgres *s, struct rec_error *error)

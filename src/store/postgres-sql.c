@@ -202,12 +202,15 @@ static const char *const texts[REC_POSTGRES_QUERY_COUNT] = {
 				   "reconciler.changes)),c.seq,c.task_id "
 				   "FROM reconciler.feed f LEFT JOIN reconciler.changes c "
 				   "ON c.seq>$1 AND f.generation=$2 AND f.pruned<=$1 ORDER BY c.seq",
+	/* Whoever commits leaves the transactions that are under way, or moves their end. */
+	[REC_POSTGRES_STAMP] = "SELECT hashtextextended(pg_current_snapshot()::text,0)",
 	[REC_POSTGRES_GC_CHANGES] = "WITH d AS (DELETE FROM reconciler.changes WHERE time_us<$1 RETURNING seq),"
 				    "u AS (UPDATE reconciler.feed f SET pruned=greatest(f.pruned,m.last) FROM (SELECT "
 				    "max(seq) AS last FROM d) m "
 				    "WHERE m.last IS NOT NULL) SELECT count(*) FROM d",
 	[REC_POSTGRES_GC_EVENTS] =
-		"WITH d AS (DELETE FROM reconciler.events WHERE time_us<$1 RETURNING seq) SELECT count(*) FROM d",
+		"WITH d AS (DELETE FROM reconciler.events WHERE time_us<$1 RETURNING seq),"
+		"l AS (DELETE FROM reconciler.leases WHERE until<to_timestamp($1/1000000.0)) SELECT count(*) FROM d",
 	[REC_POSTGRES_GC_ATTEMPTS] = "WITH d AS (DELETE FROM reconciler.attempts a USING reconciler.tasks t "
 				     "WHERE t.id=a.task_id AND t.attempt<>a.number AND a.ended_us<$1 RETURNING number) "
 				     "SELECT count(*) FROM d",

@@ -66,6 +66,7 @@ static const struct rec_store_ops postgres_ops = {
 	.tracker_cursor_put = rec_postgres_tracker_cursor_put,
 	.tracker_cursors = rec_postgres_tracker_cursors,
 	.changes = rec_postgres_changes,
+	.stamp = rec_postgres_stamp,
 	.wake_fd = rec_postgres_wake_fd,
 	.wake_drain = rec_postgres_wake_drain,
 	.gc = rec_postgres_gc,
@@ -141,6 +142,32 @@ static int migrate(struct rec_postgres *s, struct rec_error *error)
 	return r;
 }
 
+/* What belongs to this host, and to this store on it: slots, logs, a configuration. NULL where nobody says where such
+ * things are kept. */
+static int choose_directory(struct rec_postgres *s, const char *store_id, struct rec_error *error)
+{
+	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+	struct rec_buffer path;
+	char host[256] = "?";
+	gethostname(host, sizeof host - 1); /* a home may be shared by hosts */
+	rec_buffer_init(&path, s->base.allocator, 4096);
+	if (strspn(store_id, "0123456789abcdefABCDEF-") != strlen(store_id) || !*store_id)
+		return rec_fail(error, REC_E_CORRUPT, "%s: the store_id in reconciler.meta is none (restore a copy)",
+				s->location);
+	if (state && state[0] == '/')
+		rec_buffer_printf(&path, "%s/reconciler/%s@%s", state, store_id, host);
+	else if (home && home[0] == '/')
+		rec_buffer_printf(&path, "%s/.local/state/reconciler/%s@%s", home, store_id, host);
+	if (path.length && !path.failed)
+		s->directory = rec_strndup(s->base.allocator, path.data, path.length);
+	int r = path.failed == REC_E_LIMIT ? rec_fail(error, REC_E_INVALID, "XDG_STATE_HOME: the path is too long")
+		: path.failed || (path.length && !s->directory) ? rec_fail_nomem(error)
+								: 0;
+	rec_buffer_release(&path);
+	s->base.info.directory = s->directory;
+	return r;
+}
+
 static int attach(struct rec_postgres *s, struct rec_error *error)
 {
 	struct schema schema = {0};
@@ -154,6 +181,8 @@ static int attach(struct rec_postgres *s, struct rec_error *error)
 	}
 	if (r == 0)
 		r = judge_version(s, schema.version, error);
+	if (r == 0)
+		r = choose_directory(s, schema.store_id, error);
 	s->base.info.attached = r == 0;
 	return r;
 }
@@ -191,6 +220,7 @@ int rec_store_postgres_open(const char *uri, const struct rec_store_options *opt
 	if (!s)
 		return rec_fail_nomem(error);
 	rec_store_setup(&s->base, &postgres_ops, options);
+	s->base.info.shared = true;
 	s->wake_fd = -1;
 	s->pooled = options && options->pooled;
 	int r = rec_libpq_load(&s->pq, error);

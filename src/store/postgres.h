@@ -29,7 +29,7 @@
 	X(EVENT_INSERT) X(EVENT_LIST) X(CLAIM_INSERT) X(CLAIM_FINISH) X(CLAIM_RELEASE) X(CLAIM_LIST) X(LEASE_RENEW) X(LEASE_GET) \
 	X(BATCH_INSERT) X(BATCH_GET) X(BATCH_UPDATE) X(BATCH_LIST) X(BATCH_TASK_PUT) X(BATCH_TASK_LIST) \
 	X(LINK_PUT) X(LINK_REMOVE) X(LINK_OBSERVED) X(LINK_LIST) X(CURSOR_PUT) X(CURSOR_FORGET) X(CURSOR_LIST) \
-	X(FEED_LOOK) X(GC_CHANGES) X(GC_EVENTS) X(GC_ATTEMPTS) X(GC_COUNT) X(PROBLEMS)
+	X(STAMP) X(FEED_LOOK) X(GC_CHANGES) X(GC_EVENTS) X(GC_ATTEMPTS) X(GC_COUNT) X(PROBLEMS)
 /* clang-format on */
 
 enum rec_postgres_query {
@@ -244,6 +244,7 @@ int rec_postgres_tracker_cursors(struct rec_store *s, struct rec_slice tracker, 
 				 void *context, struct rec_error *error);
 int rec_postgres_changes(struct rec_store *s, struct rec_cursor *cursor, rec_id_fn *fn, void *context,
 			 struct rec_error *error);
+int rec_postgres_stamp(struct rec_store *s, uint64_t *ret_stamp, struct rec_error *error);
 int rec_postgres_wake_fd(struct rec_store *s, int *ret_fd, struct rec_error *error);
 void rec_postgres_wake_drain(struct rec_store *s);
 /* A new connection: waits for notifications again if somebody asked for the descriptor. */

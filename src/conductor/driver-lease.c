@@ -1,0 +1,103 @@
+/* driver-lease.c - on a store that hosts share: telling the others that we are alive, and stopping in time when we
+ * cannot.
+ *
+ * Others take over our claims TAKE_OVER_US after the lease ran out by the store's clock. By then nothing of ours may
+ * run, also if the store cannot be reached any more, so the end is known here: the time before the last renewal that
+ * succeeded, plus the lease, less what stopping takes, less a margin for a call of the store that waits for an answer
+ * meanwhile. The clock goes on while the machine sleeps. At the end the batch is stopped by force, without asking the
+ * store first; what becomes of its claims is settled when the store answers again, by their ids. */
+#include "conductor/driver-private.h"
+
+#define LEASE_US (10 * 60 * INT64_C(1000000))
+#define RENEW_EVERY_US (30 * INT64_C(1000000))
+#define TAKE_OVER_US (10 * INT64_C(1000000))
+#define MARGIN_US (5 * INT64_C(1000000))
+#define MARGIN_SHARE 15 /* and this part of the lease */
+
+static int64_t lease_of(const struct rec_driver *d)
+{
+	return d->options.lease_us > 0 ? d->options.lease_us : LEASE_US;
+}
+
+static bool has_leases(const struct rec_driver *d)
+{
+	return d->options.host.data != NULL;
+}
+
+bool rec_driver_is_here(const struct rec_driver *d, struct rec_slice owner)
+{
+	struct rec_slice host = d->options.host;
+	return !has_leases(d) || (owner.data && owner.length >= host.length &&
+				  memcmp(owner.data + owner.length - host.length, host.data, host.length) == 0);
+}
+
+bool rec_driver_is_over(int64_t lease_left_us)
+{
+	return lease_left_us < -TAKE_OVER_US;
+}
+
+static int64_t boot_us(const struct rec_driver *d)
+{
+	return rec_clock_boot_us(d->clock);
+}
+
+/* When to begin to stop, if the renewal was asked for at that time. */
+static int64_t end_of(const struct rec_driver *d, int64_t asked_us)
+{
+	int64_t lease = lease_of(d);
+	return asked_us + lease - d->options.machine.grace_us - MARGIN_US - lease / MARGIN_SHARE;
+}
+
+static void lose(struct rec_driver *d)
+{
+	struct rec_error why = {0};
+	d->lease_lost = true;
+	(void)rec_fail(&why, REC_E_BUSY,
+		       "could not be renewed in time: what runs is stopped before others may take it over "
+		       "(`reconciler resume` goes on with the batch)");
+	rec_driver_note_error(d, "lease", &why);
+	rec_driver_force(d);
+}
+
+static int renew(struct rec_driver *d, struct rec_error *error)
+{
+	struct rec_error problem = {0};
+	int64_t asked_us = boot_us(d), every_us = lease_of(d) / 20;
+	int r = rec_store_renew(d->store, d->options.owner, lease_of(d), &problem);
+	if (r == 0) {
+		d->lease_held = true;
+		d->lease_end_us = end_of(d, asked_us);
+		d->renew_pause_us = 0;
+		d->renew_due_us =
+			rec_driver_now(d).monotonic_us + (every_us < RENEW_EVERY_US ? every_us : RENEW_EVERY_US);
+		return 0;
+	}
+	if (!rec_driver_may_pass(r)) {
+		*error = problem;
+		return r;
+	}
+	rec_driver_note_error(d, "lease", &problem);
+	d->renew_due_us = rec_driver_pause(d, &d->renew_pause_us);
+	return d->lease_held ? 0 : REC_END;
+}
+
+int rec_driver_lease_step(struct rec_driver *d, struct rec_error *error)
+{
+	if (!has_leases(d) || d->lease_lost)
+		return 0;
+	if (d->lease_held && boot_us(d) >= d->lease_end_us) {
+		lose(d);
+		return 0;
+	}
+	if (rec_driver_now(d).monotonic_us >= d->renew_due_us)
+		return renew(d, error);
+	return d->lease_held ? 0 : REC_END;
+}
+
+int64_t rec_driver_lease_due(const struct rec_driver *d)
+{
+	if (!has_leases(d) || d->lease_lost)
+		return NEVER;
+	int64_t end_us = d->lease_held ? rec_driver_now(d).monotonic_us + d->lease_end_us - boot_us(d) : NEVER;
+	return end_us < d->renew_due_us ? end_us : d->renew_due_us;
+}

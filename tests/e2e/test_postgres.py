@@ -1,0 +1,227 @@
+"""Batches on PostgreSQL: several conductors, several hosts, a server that goes away. A host is a state folder of its own;
+one of them reaches the server through a proxy that can be cut. Runs under tests/postgres/with-cluster."""
+import collections
+import os
+import pathlib
+import signal
+import subprocess
+import time
+import unittest
+import urllib.parse
+
+import harness
+import running
+from postgres_proxy import Proxy
+
+SERVER = os.environ["REC_TEST_POSTGRES"]
+CLUSTER = os.environ["REC_TEST_POSTGRES_CLUSTER"]
+PARTS = dict(urllib.parse.parse_qsl(SERVER.partition("?")[2]))
+TASKS = int(os.environ.get("REC_TEST_POSTGRES_TASKS", "120"))
+CONDUCTORS = int(os.environ.get("REC_TEST_POSTGRES_CONDUCTORS", "3"))
+LEASE_S = 14  # the shortest that a grace of one second allows
+TAKE_OVER_S = LEASE_S + 10
+
+
+def cluster(what):
+    subprocess.run([CLUSTER, what], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
+
+
+def psql(text):
+    return subprocess.run(["psql", "-XAtq", "-v", "ON_ERROR_STOP=1", SERVER, "-c", text], check=True,
+                          capture_output=True, text=True).stdout.strip()
+
+
+class PostgresCase(harness.Case):
+    def setUp(self):
+        super().setUp()
+        psql("DROP SCHEMA IF EXISTS reconciler CASCADE")
+        self.environment["RECONCILER_STORE"] = SERVER
+        self.reconciler("--store", SERVER, "init")
+        self.addCleanup(self.end_everything)
+
+    def host(self, name, folder=None):
+        """The environment of a host: its own state, a short lease, perhaps its own way to the server."""
+        config = self.directory / name / "config" / "reconciler"
+        config.mkdir(parents=True)
+        (config / "reconciler.conf").write_text(f"[postgres]\nlease = {LEASE_S}s\n", encoding="utf-8")
+        uri = SERVER.replace(PARTS["host"], str(folder)) if folder else SERVER
+        return {"XDG_STATE_HOME": str(self.directory / name / "state"),
+                "XDG_CONFIG_HOME": str(config.parent), "RECONCILER_STORE": uri}
+
+    def batch(self, host, *arguments):
+        return running.Batch(self, self.command(["run", "--reconcile-interval", "1s", "--grace", "1s", *arguments],
+                                                env=host))
+
+    def processes(self, word):
+        mark = os.fsencode(word)
+        return [pid for pid in running.pids() if mark in running.environment_of(pid) and running.is_alive(pid)]
+
+    def end_everything(self):
+        for pid in self.processes(str(self.directory)):
+            try:
+                os.kill(pid, signal.SIGCONT)
+                os.kill(pid, signal.SIGKILL)
+            except OSError:
+                pass
+
+    def until(self, condition, what, seconds=harness.DEADLINE_S):
+        deadline = time.monotonic() + seconds
+        while not (value := condition()):
+            if time.monotonic() > deadline:
+                self.fail(f"not within {seconds} s: {what}")
+            time.sleep(running.PAUSE_S)
+        return value
+
+    def worker(self):
+        """Says when it begins and when it is stopped, and waits in a FIFO."""
+        path = self.directory / "worker"
+        path.write_text("#!/bin/sh\n"
+                        f"cd {self.directory}\n"
+                        "trap 'echo \"stopped $1 $REC_TASK_ID\" >> log; exit 143' TERM\n"
+                        "echo \"began $1 $REC_TASK_ID $REC_ATTEMPT\" >> log\n"
+                        "read x < gate-$1\n"
+                        "echo \"done $1 $REC_TASK_ID\" >> log\n", encoding="utf-8")
+        path.chmod(0o755)
+        return str(path)
+
+    def log(self):
+        path = self.directory / "log"
+        return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+    def gate(self, name):
+        os.mkfifo(self.directory / f"gate-{name}")
+
+    def open_gate(self, name):
+        """For everybody who waits in it now, and later."""
+        descriptor = os.open(self.directory / f"gate-{name}", os.O_RDWR)
+        self.addCleanup(os.close, descriptor)
+        os.write(descriptor, b"\n" * 100)
+
+
+class OneHost(PostgresCase):
+    def test_a_batch_runs_and_its_children_can_open_the_store(self):
+        self.add("one", "--id", "a")
+        self.add("two", "--id", "b", "--depends-on", "a")
+        result = self.reconciler("run", "--all-ready", "--", harness.RECONCILER, "task", "add", "child of {id}", "--status", "BACKLOG")
+        self.assertIn("2 done", result.out)
+        self.assertEqual(psql("SELECT count(*) FROM reconciler.tasks WHERE title LIKE 'child of%'"), "2")
+        self.assertEqual(psql("SELECT count(*) FROM reconciler.claims"), "0")
+        self.assertEqual(self.reconciler("events", "verify").status, 0)
+
+    def test_each_task_runs_once_though_the_server_is_restarted_twice(self):
+        ids = [f"t{i:05}" for i in range(TASKS)]
+        self.reconciler("task", "import", "-",
+                        stdin="".join(f'{{"id":"{i}","title":"x","status":"READY"}}\n' for i in ids))
+        begun = time.monotonic()
+        log = self.directory / "log"
+        batches = [self.batch({}, "--all-ready", "--wait", "-j", "2", "--", "sh", "-c", 'echo "$REC_TASK_ID" >> "$0"', log)
+                   for _ in range(CONDUCTORS)]
+        for share, how in ((4, "stop"), (2, "kill")):
+            self.until(lambda share=share: len(self.log()) >= TASKS // share, "a part of the tasks has run", 300)
+            cluster(how)
+            cluster("start")
+        for batch in batches:
+            batch.process.communicate(timeout=600)
+            self.assertEqual(batch.process.returncode, 0)
+        taken = time.monotonic() - begun
+        self.assertEqual(collections.Counter(self.log()), collections.Counter(ids))
+        self.assertEqual(psql("SELECT status,count(*) FROM reconciler.tasks GROUP BY 1"), f"DONE|{TASKS}")
+        self.assertEqual(psql("SELECT count(*) FROM reconciler.claims"), "0")
+        print(f"{TASKS} tasks, {CONDUCTORS} conductors, two restarts: {taken:.1f} s", flush=True)
+
+
+class SeveralHosts(PostgresCase):
+    def begin(self, way=None):
+        """Host A runs t; host B has something of its own to do."""
+        for name in "ab":
+            self.gate(name)
+        worker = self.worker()
+        self.add("the task", "--id", "t")
+        a = self.host("host-a", way)
+        first = self.batch(a, "t", "--", worker, "a")
+        self.until(lambda: "began a t 1" in self.log(), "A began")
+        self.add("another", "--id", "u")
+        second = self.batch(self.host("host-b"), "--all-ready", "--wait", "-j", "2", "--", worker, "b")
+        self.until(lambda: "began b u 1" in self.log(), "B began")
+        return first, second
+
+    def take_over(self):
+        self.until(lambda: "began b t 2" in self.log(), "B took over", TAKE_OVER_S + harness.DEADLINE_S)
+
+    def end(self, second):
+        self.open_gate("b")
+        out, err = second.process.communicate(timeout=harness.DEADLINE_S)
+        self.assertEqual(second.process.returncode, 0, (out, err))
+        self.assertEqual(psql("SELECT id,status,attempt FROM reconciler.tasks ORDER BY id"), "t|DONE|2\nu|DONE|1")
+        self.assertEqual(psql("SELECT number,outcome FROM reconciler.attempts WHERE task_id='t' ORDER BY 1"),
+                         "1|process lost, to be tried again\n2|exit 0")
+        self.assertEqual(psql("SELECT count(*) FROM reconciler.claims"), "0")
+
+    def test_nobody_touches_what_a_living_host_runs(self):
+        first, second = self.begin()
+        status = self.reconciler("status", first.id, "--json", env=self.host("host-c")).json
+        self.assertEqual(status["conductor"], "alive")
+        refused = self.reconciler("resume", first.id, status=2, env=self.host("host-d"))
+        self.assertIn("is being run by", refused.err)
+        time.sleep(2 * LEASE_S / 10)  # some passes of B's recovery
+        self.assertEqual([line for line in self.log() if line.startswith("began")], ["began a t 1", "began b u 1"])
+        self.open_gate("a")
+        self.open_gate("b")
+        for batch in (first, second):
+            batch.process.communicate(timeout=harness.DEADLINE_S)
+            self.assertEqual(batch.process.returncode, 0)
+
+    def test_a_dead_host_is_taken_over_when_its_lease_is_over(self):
+        first, second = self.begin()
+        died = time.monotonic()
+        first.kill()
+        for pid in self.processes(str(self.directory / "host-a")):
+            os.kill(pid, signal.SIGKILL)
+        self.take_over()
+        self.assertGreater(time.monotonic() - died, LEASE_S - 1)  # the last renewal was a moment before
+        self.end(second)
+
+    def test_a_host_that_is_cut_off_stops_before_another_takes_over(self):
+        proxy = Proxy(self.directory / "way", PARTS["host"])
+        self.addCleanup(proxy.close)
+        first, second = self.begin(proxy.folder)
+        proxy.cut()
+        self.take_over()
+        log = self.log()
+        self.assertLess(log.index("stopped a t"), log.index("began b t 2"))
+        proxy.mend()
+        out, err = first.process.communicate(timeout=harness.DEADLINE_S)
+        self.assertEqual(first.process.returncode, 1, (out, err))
+        self.end(second)
+
+    def test_a_short_outage_stops_nothing(self):
+        proxy = Proxy(self.directory / "way", PARTS["host"])
+        self.addCleanup(proxy.close)
+        first, second = self.begin(proxy.folder)
+        proxy.cut()
+        time.sleep(1)
+        proxy.mend()
+        self.open_gate("a")
+        self.open_gate("b")
+        for batch in (first, second):
+            out, err = batch.process.communicate(timeout=harness.DEADLINE_S)
+            self.assertEqual(batch.process.returncode, 0, (out, err))
+        self.assertEqual(sorted(line for line in self.log() if line.startswith(("began", "stopped"))),
+                         ["began a t 1", "began b u 1"])
+
+    def test_a_host_that_slept_too_long_cannot_record_what_it_did(self):
+        first, second = self.begin()
+        asleep = [first.pid, *self.processes(str(self.directory / "host-a"))]
+        for pid in asleep:
+            os.kill(pid, signal.SIGSTOP)
+        self.take_over()
+        for pid in asleep:
+            os.kill(pid, signal.SIGCONT)
+        self.open_gate("a")
+        first.process.communicate(timeout=harness.DEADLINE_S)
+        self.end(second)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
