@@ -98,10 +98,10 @@ const char *batch_host(struct cli *cli, bool make)
 	rec_cleanup(rec_buffer_release) struct rec_buffer name;
 	struct rec_store_info info;
 	struct rec_error error;
+	rec_buffer_init(&name, NULL, 256);
 	rec_store_info(cli->store, &info);
 	if (!info.shared || !info.directory)
 		return "";
-	rec_buffer_init(&name, NULL, 256);
 	if (host_read(info.directory, make, &name, &error) < 0) {
 		cli_error(&error);
 		return NULL;

@@ -82,13 +82,15 @@ int rec_driver_owe_look(struct rec_driver *d, uint32_t task)
 	return rec_driver_owe(d, task, idle && rec_machine_member(d->m, task) ? OWED_LOOK_CLOSELY : OWED_LOOK);
 }
 
-/* May it still join? One that is only watched may too, once nothing of it runs. */
+/* May it still join? Where hosts share the store, so may one that is only watched, once nothing of it runs: it was
+ * taken over from another host, and nobody else may be there to run it again. */
 static bool may_join(const struct rec_driver *d, uint32_t task)
 {
-	enum rec_phase phase;
-	if (!d->options.all_ready || task == NONE || rec_machine_member(d->m, task))
-		return d->options.all_ready && task == NONE;
-	phase = rec_machine_phase(d->m, task);
+	if (!d->options.all_ready || task == NONE)
+		return d->options.all_ready;
+	if (!d->options.host.data || rec_machine_member(d->m, task))
+		return false;
+	enum rec_phase phase = rec_machine_phase(d->m, task);
 	return phase != REC_PHASE_CLAIMING && phase != REC_PHASE_RUNNING && phase != REC_PHASE_STOPPING;
 }
 

@@ -208,9 +208,9 @@ static const char *const texts[REC_POSTGRES_QUERY_COUNT] = {
 				    "u AS (UPDATE reconciler.feed f SET pruned=greatest(f.pruned,m.last) FROM (SELECT "
 				    "max(seq) AS last FROM d) m "
 				    "WHERE m.last IS NOT NULL) SELECT count(*) FROM d",
-	[REC_POSTGRES_GC_EVENTS] =
-		"WITH d AS (DELETE FROM reconciler.events WHERE time_us<$1 RETURNING seq),"
-		"l AS (DELETE FROM reconciler.leases WHERE until<to_timestamp($1/1000000.0)) SELECT count(*) FROM d",
+	[REC_POSTGRES_GC_EVENTS] = "WITH d AS (DELETE FROM reconciler.events WHERE time_us<$1 RETURNING seq),"
+				   "l AS (DELETE FROM reconciler.leases WHERE extract(epoch FROM until)*1000000<$1) "
+				   "SELECT count(*) FROM d",
 	[REC_POSTGRES_GC_ATTEMPTS] = "WITH d AS (DELETE FROM reconciler.attempts a USING reconciler.tasks t "
 				     "WHERE t.id=a.task_id AND t.attempt<>a.number AND a.ended_us<$1 RETURNING number) "
 				     "SELECT count(*) FROM d",

@@ -81,12 +81,30 @@ int rec_store_events(struct rec_store *s, int64_t since, uint64_t limit, rec_eve
 	return stream_leave(s, "events", r, error);
 }
 
+struct claim_listener {
+	rec_claim_fn *fn;
+	void *context;
+};
+
+/* Of a store that is not shared nobody's lease runs out. */
+static int claim_without_lease(void *context, const struct rec_claim *claim)
+{
+	const struct claim_listener *listener = context;
+	struct rec_claim told = *claim;
+	told.lease_left_us = INT64_MAX;
+	return listener->fn(listener->context, &told);
+}
+
 int rec_store_claims(struct rec_store *s, rec_claim_fn *fn, void *context, struct rec_error *error)
 {
 	int r = stream_enter(s, error);
 	if (r < 0)
 		return r;
-	r = s->ops->claims(s, fn, context, error);
+	struct claim_listener listener = {fn, context};
+	if (s->ops->renew)
+		r = s->ops->claims(s, fn, context, error);
+	else
+		r = s->ops->claims(s, claim_without_lease, &listener, error);
 	return stream_leave(s, "claims", r, error);
 }
 

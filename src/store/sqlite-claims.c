@@ -18,7 +18,6 @@ static void claim_row(sqlite3_stmt *row, struct rec_claim *claim)
 		.owner = rec_sqlite_column(row, CLAIM_OWNER),
 		.claimed_at = rec_sqlite_column(row, CLAIM_TIME),
 		.child_owns_run = sqlite3_column_int64(row, CLAIM_CHILD_OWNS) != 0,
-		.lease_left_us = INT64_MAX,
 	};
 }
 
