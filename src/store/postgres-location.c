@@ -36,10 +36,10 @@ static const char *value_of(const PQconninfoOption *options, const char *keyword
 
 /* The parts that have a place of their own; a list of hosts, an IPv6 address or a socket's folder is easier read as a
  * parameter. */
-static bool plain_host(const PQconninfoOption *options)
+static const char *plain_host(const PQconninfoOption *options)
 {
 	const char *host = value_of(options, "host");
-	return host && !strpbrk(host, ",:[]/");
+	return host && !strpbrk(host, ",:[]/") ? host : NULL;
 }
 
 static bool has_place(const PQconninfoOption *options, const char *keyword)
@@ -52,14 +52,14 @@ static bool has_place(const PQconninfoOption *options, const char *keyword)
 
 static void add_authority(struct rec_buffer *out, const PQconninfoOption *options)
 {
-	const char *user = value_of(options, "user"), *port = value_of(options, "port");
-	if (!plain_host(options))
+	const char *host = plain_host(options), *user = value_of(options, "user"), *port = value_of(options, "port");
+	if (!host)
 		return;
 	if (user) {
 		add_encoded(out, user);
 		rec_buffer_add_text(out, "@");
 	}
-	add_encoded(out, value_of(options, "host"));
+	add_encoded(out, host);
 	if (port) {
 		rec_buffer_add_text(out, ":");
 		add_encoded(out, port);
