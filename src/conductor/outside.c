@@ -88,12 +88,13 @@ static void pass_end(struct rec_outside *o)
 		o->watched[i].asked = false;
 }
 
-/* The pass is given up: what an answer said may be lost, and with it what its cursors stand for. A fault that may pass
- * is told once, and the next pass waits a while. */
+/* The pass is given up: what an answer said may be lost, and with it what its cursors stand for. The fault is told
+ * once. One that may pass makes the next pass wait a while; any other (a store that keeps no links, or is older than
+ * they are) ends the asking, not the batch. */
 static int fault(struct rec_outside *o, int r, const struct rec_error *problem, struct rec_error *error)
 {
 	pass_end(o);
-	if (rec_error_class_of(r) != REC_CLASS_RETRY || r == REC_E_NOMEM) {
+	if (r == REC_E_NOMEM || r == REC_E_CORRUPT || r == REC_E_BUG) {
 		*error = *problem;
 		return r;
 	}
@@ -101,6 +102,10 @@ static int fault(struct rec_outside *o, int r, const struct rec_error *problem, 
 		rec_outside_warn(o, "trackers", problem->message);
 	o->faulty = true;
 	o->resume_us = rec_outside_now(o) + FAULT_PAUSE_US;
+	if (rec_error_class_of(r) != REC_CLASS_RETRY) {
+		o->options.interval_us = 0;
+		o->linked = false;
+	}
 	return 0;
 }
 

@@ -42,8 +42,8 @@ int rec_outside_new(const struct rec_outside_options *options, struct rec_outsid
 struct rec_outside *rec_outside_free(struct rec_outside *o); /* NULL is fine; returns NULL */
 
 /* Does what can be done now. *ret_due_us: call again then (monotonic), or earlier if the descriptor is readable.
- * *ret_wrote: statuses may have changed: the driver should look. Errors that may pass end the pass, and are told once;
- * negative: REC_E_NOMEM (call again) and what can never mend itself. */
+ * *ret_wrote: statuses may have changed: the driver should look. Faults of the store end the pass or, where
+ * they cannot pass, the asking; they are told once. Negative: REC_E_NOMEM (call again), REC_E_CORRUPT, REC_E_BUG. */
 int rec_outside_step(struct rec_outside *o, int64_t *ret_due_us, bool *ret_wrote, struct rec_error *error);
 int rec_outside_fd(const struct rec_outside *o);
 /* The batch has finished a task by its own attempt: its item is to be closed, if that is wanted. For `tell` of the

@@ -97,38 +97,51 @@ class Trackers(RunCase):
 
     # ---- What fails ----------------------------------------------------------------------------
 
-    def run_ten(self, **options):
-        self.add_tasks(*(f"t{number}" for number in range(10)))
-        self.linked(a=5, b=6)
-        result = self.run_batch("--reconcile-interval", "50ms", **options)
-        for task_id in ["a", "b", *(f"t{number}" for number in range(10))]:
-            self.assertEqual(self.stored(task_id), "DONE")
-        self.assert_sound()
-        return result
+    def run_until_warned(self, *task_ids):
+        """A batch of which a task does not end before a warning was given; gives (standard output, standard error)."""
+        batch = self.batch("--reconcile-interval", "50ms", worker=self.holding(*task_ids))
+        lines = [batch.error_line()]
+        while "RECONCILIATION_ERROR" not in lines[-1]:
+            lines.append(batch.error_line())
+        for task_id in task_ids:
+            self.open_gate(f"gate.{task_id}")
+        out, err = batch.finish(0)
+        return out, "\n".join(lines) + "\n" + err
 
-    def assert_one_warning(self, result, words):
-        warnings = [line for line in result.err.splitlines() if "RECONCILIATION_ERROR" in line]
-        self.assertEqual(len(warnings), 1, result.err)
+    def fails(self, words, doctor=0):
+        """Twelve tasks, two of them linked, and a tracker that fails: they are done, and there is one warning."""
+        task_ids = [f"t{number}" for number in range(10)]
+        self.add_tasks(*task_ids)
+        self.linked(a=5, b=6)
+        out, err = self.run_until_warned("a")
+        for task_id in ("a", "b", *task_ids):
+            self.assertEqual(self.stored(task_id), "DONE")
+        self.assert_sound(doctor)
+        self.assert_one_warning(err, words)
+        return out
+
+    def assert_one_warning(self, err, words):
+        warnings = [line for line in err.splitlines() if "RECONCILIATION_ERROR" in line]
+        self.assertEqual(len(warnings), 1, err)
         self.assertIn(words, warnings[0])
 
     def test_one_that_exits_at_once_changes_nothing_but_one_warning(self):
         self.configure("#!/bin/sh\necho 'no such host' >&2\nexit 3\n")
-        result = self.run_ten(worker=["sleep", "0.1"])
-        self.assert_one_warning(result, "tracker test cannot be asked: the helper exited with status 3: no such host")
-        self.assertIn("1 could not be asked", result.out)
+        out = self.fails("tracker test cannot be asked: the helper exited with status 3: no such host")
+        self.assertIn("1 could not be asked", out)
 
     def test_one_that_prints_html_changes_nothing_but_one_warning(self):
         self.configure("#!/bin/sh\nread line\necho '<html>502</html>'\ncat > /dev/null\n")
-        self.assert_one_warning(self.run_ten(worker=["sleep", "0.1"]), "cannot be read")
+        self.fails("cannot be read")
 
     def test_one_that_is_not_there_changes_nothing_but_one_warning(self):
         self.write(".reconciler/reconciler.conf",
                    "[tracker test]\ncommand = no-such-helper-anywhere\nurl_prefix = https://issues.example/\n")
-        self.assert_one_warning(self.run_ten(), "no-such-helper-anywhere")
+        self.fails("no-such-helper-anywhere")
 
     def test_one_that_hangs_changes_nothing_but_one_warning(self):
         self.configure("#!/bin/sh\ncat > /dev/null\n", timeout="300ms")
-        self.assert_one_warning(self.run_ten(worker=["sleep", "0.2"]), "did not answer within 300 ms")
+        self.fails("did not answer within 300 ms")
 
     def test_a_wrong_section_refuses_the_batch_before_it_exists(self):
         self.write(".reconciler/reconciler.conf", "[tracker test]\ncommand = true\n")
@@ -136,6 +149,13 @@ class Trackers(RunCase):
         result = self.reconciler("run", "--all-ready", "--", "true", status=2)
         self.assertIn("[tracker test]: url_prefix is missing", result.err)
         self.assertEqual(self.reconciler("status", "--json").json, [])
+
+    def test_a_store_older_than_links_ends_the_asking_not_the_batch(self):
+        self.configure()
+        self.items(issue5="closed", issue6="closed")
+        with contextlib.closing(sqlite3.connect(self.store)) as connection:
+            connection.executescript("DROP TABLE rec_links; DROP TABLE rec_cursors;")
+        self.fails("init", doctor=1)
 
     # ---- Speed ---------------------------------------------------------------------------------
 
@@ -215,7 +235,7 @@ class Trackers(RunCase):
     def test_status_tells_how_trackers_are(self):
         self.configure("#!/bin/sh\necho 'no such host' >&2\nexit 3\n")
         self.linked(a=5)
-        self.run_batch("--reconcile-interval", "50ms", worker=["sleep", "0.3"])
+        self.run_until_warned("a")
         self.assertIn("tracker test: down", self.reconciler("status").out)
         batch_id = self.reconciler("status", "--json").json[0]["batch_id"]
         told = self.status_json(batch_id)["trackers"]
@@ -284,7 +304,7 @@ class Trackers(RunCase):
         self.items(issue5="open")
         self.linked(a=5)
         result = self.run_batch("--close-issues", "--reconcile-interval", "50ms")
-        self.assert_one_warning(result, "stays open")
+        self.assert_one_warning(result.err, "stays open")
         self.assert_stored(a="DONE")
 
 

@@ -66,6 +66,21 @@ static void observe(const char *more)
 	fflush(stdout);
 }
 
+/* Each URL as an issue that was closed as completed. */
+static void closed(void)
+{
+	printf("{\"id\":%ld,\"observations\":[", id_of());
+	const char *comma = "", *at = strstr(line, "\"links\":");
+	while ((at = strstr(at, "\"url\":\""))) {
+		at += 7;
+		printf("%s{\"url\":\"%.*s\",\"state\":\"closed\",\"kind\":\"issue\",\"reason\":\"completed\","
+		       "\"time\":\"2026-01-02T03:04:05Z\"}",
+		       comma, (int)strcspn(at, "\""), at);
+		comma = ",";
+	}
+	printf("]}\n");
+}
+
 static void flood(void)
 {
 	for (int i = 0; i < 1000000; i++)
@@ -106,7 +121,9 @@ static void fetch(void)
 	fetches++;
 	if (strcmp(mode, "hang") == 0 || (strcmp(mode, "hang-unless") == 0 && access(place, F_OK) != 0))
 		hang();
-	else if (strcmp(mode, "garbage") == 0)
+	else if (strcmp(mode, "closed") == 0 || (strcmp(mode, "html-unless") == 0 && access(place, F_OK) == 0))
+		closed();
+	else if (strcmp(mode, "garbage") == 0 || strcmp(mode, "html-unless") == 0)
 		say("<html>502 Bad Gateway</html>\n");
 	else if (strcmp(mode, "huge") == 0)
 		huge();
