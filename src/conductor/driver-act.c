@@ -373,6 +373,9 @@ static void group_taken(struct rec_driver *d)
 		if (e->kind == REC_ON_RECORDED || e->kind == REC_ON_RELEASED || e->kind == REC_ON_GONE)
 			rec_driver_live_drop(d, e->claim_id);
 	}
+	if (d->feed_taken)
+		d->cursor = d->cursor_in_group;
+	d->feed_taken = false;
 	d->written = rec_machine_reconciled(d->m);
 	d->errors_written = d->errors;
 	d->position += (int64_t)d->joined_count;
@@ -388,6 +391,7 @@ static int group_write(struct rec_driver *d, const struct rec_plan *plan, struct
 	if (r)
 		return r;
 	r = group_fill(d, plan, error);
+	r = r ? r : rec_driver_feed_read_in_group(d, error);
 	if (!r && (rec_driver_news_reserve(d, d->result_count) || rec_driver_live_reserve(d, d->claimed_count)))
 		r = rec_fail_nomem(error);
 	if (!r) {

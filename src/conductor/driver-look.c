@@ -39,86 +39,6 @@ struct rec_look {
 	struct rec_idmap map;
 };
 
-/* ---- What is owed ---- */
-
-int rec_driver_owe(struct rec_driver *d, uint32_t task, enum owed how)
-{
-	size_t before = d->owed_capacity;
-	void *owed = d->owed, *list = d->owed_list;
-	int r = rec_grow(d->allocator, &owed, &d->owed_capacity, (size_t)task + 1, sizeof *d->owed);
-	d->owed = owed;
-	if (r)
-		return r;
-	if (d->owed_capacity > before)
-		memset(d->owed + before, 0, d->owed_capacity - before);
-	r = rec_grow(d->allocator, &list, &d->owed_list_capacity, d->owed_count + 1, sizeof *d->owed_list);
-	d->owed_list = list;
-	if (r)
-		return r;
-	if (d->owed[task] == OWED_NOTHING)
-		d->owed_list[d->owed_count++] = task;
-	if (d->owed[task] < how)
-		d->owed[task] = (uint8_t)how;
-	return 0;
-}
-
-static int stranger_add(struct rec_driver *d, struct rec_slice id)
-{
-	void *strangers = d->strangers;
-	int r = rec_grow(d->allocator, &strangers, &d->stranger_capacity, d->stranger_count + 1, sizeof *d->strangers);
-	d->strangers = strangers;
-	char *copy = r ? NULL : rec_arena_strndup(&d->strangers_arena, id.data, id.length);
-	if (!copy)
-		return REC_E_NOMEM;
-	d->strangers[d->stranger_count++] = (struct rec_slice){copy, id.length};
-	return 0;
-}
-
-/* What a task depends on only matters while it may come to run. */
-int rec_driver_owe_look(struct rec_driver *d, uint32_t task)
-{
-	enum rec_phase phase = rec_machine_phase(d->m, task);
-	bool idle = phase == REC_PHASE_WAITING || phase == REC_PHASE_QUEUED || phase == REC_PHASE_HELD;
-	return rec_driver_owe(d, task, idle && rec_machine_member(d->m, task) ? OWED_LOOK_CLOSELY : OWED_LOOK);
-}
-
-/* May it still join? Where hosts share the store, so may one that is only watched, once nothing of it runs: it was
- * taken over from another host, and nobody else may be there to run it again. */
-static bool may_join(const struct rec_driver *d, uint32_t task)
-{
-	if (!d->options.all_ready || task == NONE)
-		return d->options.all_ready;
-	if (!d->options.host.data || rec_machine_member(d->m, task))
-		return false;
-	enum rec_phase phase = rec_machine_phase(d->m, task);
-	return phase != REC_PHASE_CLAIMING && phase != REC_PHASE_RUNNING && phase != REC_PHASE_STOPPING;
-}
-
-/* Something about that task changed, by us or by others. */
-static int changed(void *context, struct rec_slice id)
-{
-	struct rec_driver *d = context;
-	uint32_t task = rec_machine_find(d->m, id);
-	int r = may_join(d, task) ? stranger_add(d, id) : 0;
-	return r || task == NONE ? r : rec_driver_owe_look(d, task);
-}
-
-int rec_driver_feed_read(struct rec_driver *d, struct rec_error *error)
-{
-	int64_t now_us = rec_driver_now(d).monotonic_us;
-	if (now_us >= d->rescan_due_us) {
-		d->rescan = true;
-		d->rescan_due_us = now_us + RESCAN_INTERVAL_US;
-	}
-	d->tick_due_us = now_us + d->options.reconcile_interval_us;
-	int r = rec_store_changes(d->store, &d->cursor, changed, d, error);
-	if (r == REC_RESCAN)
-		d->rescan = true;
-	if (r == REC_E_NOMEM && error)
-		rec_fail_nomem(error);
-	return r == REC_RESCAN ? 0 : r;
-}
-
 /* ---- Begin ---- */
 
 static int look_add(struct rec_look *look, const struct rec_driver *d, uint32_t task, struct rec_slice id, bool closely)
@@ -457,7 +377,7 @@ static int look_again(struct rec_driver *d, const struct rec_look *look)
 			r = rec_driver_owe(d, look->tasks[i].task,
 					   look->tasks[i].closely ? OWED_LOOK_CLOSELY : OWED_LOOK);
 		else
-			r = stranger_add(d, look->ids[i]);
+			r = rec_driver_stranger_add(d, look->ids[i]);
 	return r;
 }
 

@@ -56,6 +56,8 @@ struct rec_driver {
 	uint64_t stamp; /* of the store when the batch's row was read last, if `heeded` */
 	bool heeded;
 	struct rec_cursor cursor;
+	struct rec_cursor cursor_in_group; /* where it is once the group has committed, if feed_taken */
+	bool feed_taken;
 	bool rescan, apart;
 	unsigned looks_out; /* begun, not ended */
 	uint8_t *owed;      /* by task: enum owed */
@@ -103,6 +105,7 @@ struct rec_driver {
 };
 
 enum owed { OWED_NOTHING, OWED_LOOK, OWED_LOOK_CLOSELY /* and at what it depends on */ };
+#define OWED_SETTLED 128u /* beside that: what the open group writes about it is all that is new */
 
 struct rec_now rec_driver_now(const struct rec_driver *d);
 /* Is it worth trying again later? */
@@ -127,14 +130,19 @@ struct live *rec_driver_live_add(struct rec_driver *d, const struct live *live);
 /* The slot may forget it; a dead batch whose last claim it was is let go. */
 void rec_driver_live_drop(struct rec_driver *d, int64_t claim_id);
 
-/* ---- Looks (driver-look.c) ---- */
+/* ---- Looks (driver-feed.c, driver-look.c) ---- */
 
 /* Remembers to look at a task. 0, REC_E_NOMEM. */
 int rec_driver_owe(struct rec_driver *d, uint32_t task, enum owed how);
 /* As closely as is of use now. */
 int rec_driver_owe_look(struct rec_driver *d, uint32_t task);
+/* A task that is not in the batch is owed one; the id is copied. 0, REC_E_NOMEM. */
+int rec_driver_stranger_add(struct rec_driver *d, struct rec_slice id);
 /* What changed is owed a look. 0, or what the store says. */
 int rec_driver_feed_read(struct rec_driver *d, struct rec_error *error);
+/* The same at the end of a group, for what was written in it and before; about tasks whose results the group holds
+ * nothing more need be known. Counts with the commit. */
+int rec_driver_feed_read_in_group(struct rec_driver *d, struct rec_error *error);
 /* begin, read, end in one. 0 (looked), REC_END (nothing to look at, or not yet), REC_E_NOMEM, fatal codes. */
 int rec_driver_look(struct rec_driver *d, struct rec_error *error);
 /* The stop request and the status of the batch's row. */

@@ -39,6 +39,8 @@ struct shim {
 	struct rec_attempt attempt;
 	struct rec_attempt_order ahead;
 	bool quit;
+	bool some_ended; /* SIGCHLD came since children were reaped last */
+	bool alone;      /* no child of any kind was left then, and none was started since */
 };
 
 static int64_t clock_us(clockid_t clock)
@@ -122,6 +124,7 @@ static void attempt_begin(struct shim *shim, const struct rec_attempt_order *ord
 					     .claim_id = order->claim_id,
 					     .started_us = clock_us(CLOCK_REALTIME)});
 	rec_attempt_start(&shim->attempt, &shim->setup, order);
+	shim->alone = shim->alone && !shim->attempt.pid;
 }
 
 /* The whole tree is gone: record, start what waits, then tell. */
@@ -156,20 +159,22 @@ static void attempt_end(struct shim *shim)
 /* Reaps whatever ended; true if no child of any kind is left. */
 static bool reap(struct shim *shim)
 {
-	for (;;) {
+	while (shim->some_ended) {
 		int status;
 		pid_t pid = waitpid(-1, &status, WNOHANG);
 		if (pid < 0 && errno == EINTR)
 			continue;
-		if (pid <= 0)
-			return pid < 0;
-		if (pid == shim->attempt.pid) {
+		if (pid <= 0) {
+			shim->some_ended = false;
+			shim->alone = pid < 0;
+		} else if (pid == shim->attempt.pid) {
 			shim->attempt.reaped = true;
 			shim->attempt.pid = 0;
 			shim->attempt.wait_status = status;
 			shim->attempt.ended_us = clock_us(CLOCK_REALTIME);
 		}
 	}
+	return shim->alone;
 }
 
 /* Called after every wake-up: carries the running attempt towards its end. A loop, since an attempt that is
@@ -339,8 +344,10 @@ static void serve(struct shim *shim)
 					 {shim->listen_fd, POLLIN, 0}};
 		if (poll(waits, 4, wait_ms(shim)) < 0 && errno != EINTR)
 			return;
-		if (waits[0].revents)
+		if (waits[0].revents) {
 			signals_drain(shim);
+			shim->some_ended = true;
+		}
 		if (waits[2].revents)
 			rec_attempt_output(&shim->attempt, &shim->setup);
 		kill_again(shim);
@@ -447,7 +454,7 @@ static int shim_open(struct shim *shim, int count, char **arguments)
 
 int main(int count, char **arguments)
 {
-	static struct shim shim;
+	static struct shim shim = {.some_ended = true};
 	rec_attempt_init(&shim.attempt);
 	int r = shim_open(&shim, count, arguments);
 	if (r)

@@ -65,7 +65,7 @@ struct rec_store_ops {
 	int (*events)(struct rec_store *s, int64_t since, uint64_t limit, rec_event_fn *fn, void *context,
 		      struct rec_error *error);
 
-	/* claims: the status itself is written by the wrapper with write_status first (READY -> IN_PROGRESS), so
+	/* claims: the status itself is written by the wrapper with write_status afterwards (READY -> IN_PROGRESS), so
 	 * claim_add only adds the row (REC_EXISTS), records the released blockers, makes the runs row. */
 	int (*claim_add)(struct rec_store *s, struct rec_claim *claim, struct rec_error *error);
 	/* removes the claim, records the attempt (finish) or frees its number and forgets the blockers it recorded
@@ -112,6 +112,8 @@ struct rec_store_ops {
 
 	int (*changes)(struct rec_store *s, struct rec_cursor *cursor, rec_id_fn *fn, void *context,
 		       struct rec_error *error);
+	int (*changes_in_group)(struct rec_store *s, struct rec_cursor *cursor, rec_id_fn *fn, void *context,
+				struct rec_error *error);                                /* may */
 	int (*stamp)(struct rec_store *s, uint64_t *ret_stamp, struct rec_error *error); /* may */
 	int (*wake_fd)(struct rec_store *s, int *ret_fd, struct rec_error *error);       /* may: -1 */
 	void (*wake_drain)(struct rec_store *s);                                         /* may */

@@ -2,23 +2,13 @@
  * group. */
 #include "store/wrapper.h"
 
-/* May the task be claimed? Looked at before anything is written, so that a refusal has written nothing. */
-static int claim_look(struct rec_store *s, struct rec_slice id, enum rec_status *now, struct rec_error *error)
+/* May the task be claimed, as far as its row tells? Looked at before anything is written, so that a refusal has written
+ * nothing. */
+static int claim_look(struct rec_store *s, struct rec_slice id, struct rec_arena *arena, struct rec_slice *ret_parent,
+		      enum rec_status *now, struct rec_error *error)
 {
-	struct rec_snapshot snapshot = {0};
-	int r = rec_snapshot_init(&snapshot, s->allocator, &id, 1, error);
-	if (r == 0)
-		r = s->ops->snapshot(s, &id, 1, REC_SNAPSHOT_ATTEMPT, &snapshot, error);
-	struct rec_fact fact = r == 0 ? snapshot.facts[0] : (struct rec_fact){0};
-	rec_snapshot_release(&snapshot);
-	if (r)
-		return r;
-	*now = fact.status;
-	if (fact.status == REC_STATUS_ABSENT)
-		return REC_NOT_FOUND;
-	if (fact.status != REC_READY)
-		return REC_CONFLICT;
-	return fact.claimed ? REC_EXISTS : 0;
+	int r = s->ops->parent(s, id, arena, ret_parent, now, error);
+	return r == 0 && *now != REC_READY ? REC_CONFLICT : r;
 }
 
 /* The look said that it can be done, and nobody else can write until the group ends. */
@@ -27,14 +17,15 @@ static int as_looked(int r, struct rec_error *error)
 	return r > 0 ? rec_fail(error, REC_E_BUG, "claim: the task changed inside the group (please report)") : r;
 }
 
-static int claim_write(struct rec_store *s, struct rec_claim *claim, struct rec_error *error)
+/* The claim first: where there is one already, nothing has been written yet. */
+static int claim_write(struct rec_store *s, struct rec_claim *claim, struct rec_slice parent, struct rec_error *error)
 {
 	enum rec_status now;
-	int r = as_looked(s->ops->write_status(s, claim->task_id, REC_READY, REC_IN_PROGRESS, &now, error), error);
+	int r = s->ops->claim_add(s, claim, error);
 	if (r == 0)
-		r = as_looked(s->ops->claim_add(s, claim, error), error);
-	if (r == 0)
-		r = rec_rollup_parents(s, claim->task_id, s->on_rollup, s->rollup_context, error);
+		r = as_looked(s->ops->write_status(s, claim->task_id, REC_READY, REC_IN_PROGRESS, &now, error), error);
+	if (r == 0 && parent.data)
+		r = rec_rollup_from(s, claim->task_id, parent, s->on_rollup, s->rollup_context, error);
 	return r;
 }
 
@@ -43,6 +34,8 @@ int rec_store_claim(struct rec_store *s, struct rec_claim *claim, enum rec_statu
 	bool own;
 	char time[REC_TIMESTAMP_BYTES];
 	enum rec_status now = REC_STATUS_ABSENT;
+	struct rec_arena arena;
+	struct rec_slice parent = {0};
 	int r = rec_write_enter(s, &own, error);
 	if (r < 0)
 		return r;
@@ -50,10 +43,12 @@ int rec_store_claim(struct rec_store *s, struct rec_claim *claim, enum rec_statu
 	if (!complete.claimed_at.data)
 		complete.claimed_at = rec_store_now(s, time);
 	r = rec_argument_claim(claim, error);
+	rec_arena_init(&arena, s->allocator);
 	if (r == 0)
-		r = claim_look(s, claim->task_id, &now, error);
+		r = claim_look(s, claim->task_id, &arena, &parent, &now, error);
 	if (r == 0)
-		r = claim_write(s, &complete, error);
+		r = claim_write(s, &complete, parent, error);
+	rec_arena_release(&arena);
 	r = rec_write_leave(s, "claim", own, r, REC_MAY(REC_NOT_FOUND) | REC_MAY(REC_CONFLICT) | REC_MAY(REC_EXISTS),
 			    error);
 	if (r == REC_CONFLICT && ret_now)
@@ -74,13 +69,13 @@ static int settle_status(struct rec_store *s, struct rec_slice id, enum rec_stat
 	enum rec_status now = REC_STATUS_ABSENT;
 	rec_arena_init(&arena, s->allocator);
 	int r = s->ops->parent(s, id, &arena, &parent, &now, error);
-	rec_arena_release(&arena);
 	if (r == 0 && now == REC_IN_PROGRESS && to != REC_STATUS_ABSENT && to != REC_IN_PROGRESS) {
 		r = as_looked(s->ops->write_status(s, id, REC_IN_PROGRESS, to, &now, error), error);
-		if (r == 0)
-			r = rec_rollup_parents(s, id, s->on_rollup, s->rollup_context, error);
+		if (r == 0 && parent.data)
+			r = rec_rollup_from(s, id, parent, s->on_rollup, s->rollup_context, error);
 		now = to;
 	}
+	rec_arena_release(&arena);
 	if (r < 0)
 		return r;
 	*ret_status = now; /* ABSENT if the task is gone */

@@ -148,6 +148,7 @@ static const struct rec_store_ops memory_ops = {
 	.tracker_cursor_put = rec_memory_tracker_cursor_put,
 	.tracker_cursors = rec_memory_tracker_cursors,
 	.changes = rec_memory_changes,
+	.changes_in_group = rec_memory_changes,
 	.stamp = memory_stamp,
 	.gc = rec_memory_gc,
 };

@@ -243,6 +243,26 @@ int rec_store_changes(struct rec_store *s, struct rec_cursor *cursor, rec_id_fn 
 	return r;
 }
 
+int rec_store_changes_in_group(struct rec_store *s, struct rec_cursor *cursor, rec_id_fn *fn, void *context,
+			       struct rec_error *error)
+{
+	struct rec_cursor moved = *cursor;
+	struct changes_context c = {fn, context, 0};
+	int r = stream_enter(s, error);
+	if (r < 0)
+		return r;
+	if (!s->in_group)
+		r = rec_fail(error, REC_E_BUG, "changes: asked for outside a group (please report)");
+	else if (s->ops->changes_in_group)
+		r = s->ops->changes_in_group(s, &moved, changes_tell, &c, error);
+	else
+		r = REC_RESCAN;
+	r = stream_leave(s, "changes", r, error);
+	if (c.ended == 0 && r == 0)
+		*cursor = moved;
+	return r;
+}
+
 int rec_store_stamp(struct rec_store *s, uint64_t *ret_stamp, struct rec_error *error)
 {
 	uint64_t stamp = ++s->stamps;

@@ -93,9 +93,7 @@ int rec_sqlite_batch_task_put(struct rec_store *store, struct rec_slice batch_id
 	struct rec_sqlite *s = rec_sqlite_of(store);
 	sqlite3_stmt *row;
 	bool believes = task->believed != REC_STATUS_ABSENT;
-	int r = batch_exists(s, batch_id, error);
-	if (r == 0)
-		r = rec_sqlite_query(s, REC_SQLITE_BATCH_TASK_PUT, &row, error);
+	int r = rec_sqlite_query(s, REC_SQLITE_BATCH_TASK_PUT, &row, error);
 	if (r)
 		return r;
 	rec_sqlite_bind_text(s, row, TASK_ID + 1, task->task_id);
@@ -111,7 +109,8 @@ int rec_sqlite_batch_task_put(struct rec_store *store, struct rec_slice batch_id
 	rec_sqlite_bind_int64(s, row, TASK_LOST + 1, task->lost);
 	rec_sqlite_bind_int64(s, row, TASK_NOT_BEFORE + 1, task->not_before_us);
 	rec_sqlite_bind_text(s, row, TASK_NOT_BEFORE + 2, batch_id);
-	return rec_sqlite_run(s, row, error);
+	r = rec_sqlite_run(s, row, error);
+	return r == 0 && sqlite3_changes(s->db) == 0 ? REC_NOT_FOUND : r; /* no such batch */
 }
 
 /* ---- Reading ---- */

@@ -192,6 +192,22 @@ int rec_sqlite_changes(struct rec_store *store, struct rec_cursor *cursor, rec_i
 	return r;
 }
 
+/* What it tells is known to be all of the group's when it commits, if nothing is written after it. */
+int rec_sqlite_changes_in_group(struct rec_store *store, struct rec_cursor *cursor, rec_id_fn *fn, void *context,
+				struct rec_error *error)
+{
+	struct rec_sqlite *s = rec_sqlite_of(store);
+	struct asking a = {.cursor = cursor, .fn = fn, .context = context};
+	if (!s->feed.looked || !has_feed(s))
+		return REC_RESCAN;
+	int r = changes_body(s, &a, error);
+	if (r == 0) {
+		*cursor = (struct rec_cursor){s->feed.last_seq, s->feed.generation};
+		s->feed.told_at = sqlite3_total_changes(s->db);
+	}
+	return r;
+}
+
 /* ---- Times of the feed, for pruning it by age ---- */
 
 /* The feed's rows carry no time (a foreign writer would pay for it); instead it is noted now and then how far

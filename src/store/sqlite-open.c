@@ -338,6 +338,7 @@ const struct rec_store_ops rec_sqlite_ops = {
 	.tracker_cursor_put = rec_sqlite_tracker_cursor_put,
 	.tracker_cursors = rec_sqlite_tracker_cursors,
 	.changes = rec_sqlite_changes,
+	.changes_in_group = rec_sqlite_changes_in_group,
 	.stamp = rec_sqlite_stamp,
 	.wake_fd = rec_sqlite_wake_fd,
 	.wake_drain = rec_sqlite_wake_drain,

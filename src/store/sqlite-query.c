@@ -117,7 +117,8 @@ static const char *const texts[REC_SQLITE_QUERY_COUNT] = {
 				    "skipped=?8,killed=?9,requeued=?10,errors=?11 WHERE batch_id=?1",
 	[REC_SQLITE_BATCH_TASK_PUT] =
 		"INSERT INTO rec_batch_tasks(" BATCH_TASK_COLUMNS
-		",batch_id) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12) ON CONFLICT(batch_id,task_id) DO UPDATE SET "
+		",batch_id) SELECT ?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12 WHERE EXISTS(SELECT 1 FROM rec_batches WHERE "
+		"batch_id=?12) ON CONFLICT(batch_id,task_id) DO UPDATE SET "
 		"phase=?3,believed=?4,reason=?5,own=?6,attempt=?7,failures=?8,again=?9,lost=?10,not_before_us=?11",
 	[REC_SQLITE_BATCH_TASK_LIST] =
 		"SELECT " BATCH_TASK_COLUMNS " FROM rec_batch_tasks WHERE batch_id=?1 ORDER BY position,task_id",

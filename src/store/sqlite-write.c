@@ -31,6 +31,7 @@ int rec_sqlite_begin(struct rec_store *store, struct rec_error *error)
 	if (r)
 		rec_sqlite_rollback(store);
 	s->in_group = r == 0;
+	s->feed.told_at = -1;
 	s->changes_before = sqlite3_total_changes(s->db);
 	return r;
 }
@@ -38,13 +39,14 @@ int rec_sqlite_begin(struct rec_store *store, struct rec_error *error)
 int rec_sqlite_commit(struct rec_store *store, struct rec_error *error)
 {
 	struct rec_sqlite *s = rec_sqlite_of(store);
+	bool told = s->feed.told_at == sqlite3_total_changes(s->db);
 	int r = rec_sqlite_changes_mark(s, error);
 	if (r == 0)
 		r = rec_sqlite_do(s, REC_SQLITE_COMMIT, error);
 	if (r)
 		rec_sqlite_rollback(store);
 	s->in_group = false;
-	s->feed.own_commit = true;
+	s->feed.own_commit = r != 0 || !told; /* else what there is to tell of it was told */
 	return r;
 }
 

@@ -251,6 +251,7 @@ struct rec_sqlite_feed {
 	bool own_commit;      /* we have committed since; data_version does not tell */
 	int64_t last_seq;     /* newest row of rec_changes at the last look */
 	uint64_t generation;  /* what a cursor of now carries */
+	int told_at;          /* sqlite3_total_changes when the feed was told inside the open group; -1: it was not */
 	uint64_t ticks;       /* changes without a feed; starts at random, so that no two handles agree */
 };
 
@@ -527,6 +528,8 @@ int rec_sqlite_tracker_cursors(struct rec_store *s, struct rec_slice tracker, re
 
 int rec_sqlite_changes(struct rec_store *s, struct rec_cursor *cursor, rec_id_fn *fn, void *context,
 		       struct rec_error *error);
+int rec_sqlite_changes_in_group(struct rec_store *s, struct rec_cursor *cursor, rec_id_fn *fn, void *context,
+				struct rec_error *error);
 int rec_sqlite_stamp(struct rec_store *s, uint64_t *ret_stamp, struct rec_error *error);
 /* A group of ours is about to be committed: notes the time of its changes, at most once a second. */
 int rec_sqlite_changes_mark(struct rec_sqlite *s, struct rec_error *error);

@@ -365,6 +365,11 @@ struct rec_cursor {
  * inside a group (REC_E_BUG): what a rollback takes back must not move a cursor. */
 int rec_store_changes(struct rec_store *s, struct rec_cursor *cursor, rec_id_fn *fn, void *context,
 		      struct rec_error *error);
+/* The same inside a group, its own writes so far included; nobody else can write before it commits, so nothing is
+ * missed in between. The cursor it moves counts only if the group commits. REC_RESCAN (cursor untouched): this cannot
+ * be told here; ask rec_store_changes after the group. */
+int rec_store_changes_in_group(struct rec_store *s, struct rec_cursor *cursor, rec_id_fn *fn, void *context,
+			       struct rec_error *error);
 /* A number that is another one once somebody else has committed anything (a stop request, say, which concerns no task;
  * own commits may change it too): while it stays the same nothing need be read again. O(1), cheaper than any read. A
  * store that cannot tell gives another number each time. */

@@ -305,16 +305,23 @@ static void test_wrappers__claim_looks_before_it_writes(void **state)
 	struct scripted s;
 	struct rec_error error;
 	struct rec_claim claim = {.task_id = S("t")};
+	enum rec_status now = REC_STATUS_ABSENT;
 	SCRIPT(s, 0);
-	s.fact = (struct rec_fact){.status = REC_READY, .claimed = true};
+	s.parent_status = REC_BLOCKED;
+	assert_int_equal(rec_store_claim(&s.store, &claim, &now, &error), REC_CONFLICT);
+	assert_int_equal(now, REC_BLOCKED);
+	assert_string_equal(s.calls, "begin parent rollback ");
+	/* The claim comes before the status: one that is there already finds nothing written. */
+	SCRIPT(s, 0, 0, REC_EXISTS);
+	s.parent_status = REC_READY;
 	assert_int_equal(rec_store_claim(&s.store, &claim, NULL, &error), REC_EXISTS);
-	assert_string_equal(s.calls, "begin snapshot rollback ");
+	assert_string_equal(s.calls, "begin parent claim_add rollback ");
 	assert_int_equal(claim.claim_id, 0);
-	/* If the row is there although the look said it was not, something is broken: never half a claim. */
-	SCRIPT(s, 0, 0, 0, REC_EXISTS);
-	s.fact = (struct rec_fact){.status = REC_READY};
+	/* If the status is another one although the look said it was not, something is broken: never half a claim. */
+	SCRIPT(s, 0, 0, 0, REC_CONFLICT);
+	s.parent_status = REC_READY;
 	assert_int_equal(rec_store_claim(&s.store, &claim, NULL, &error), REC_E_BUG);
-	assert_string_equal(s.calls, "begin snapshot write_status claim_add rollback ");
+	assert_string_equal(s.calls, "begin parent claim_add write_status rollback ");
 	assert_int_equal(claim.claim_id, 0);
 }
 

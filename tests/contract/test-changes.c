@@ -299,6 +299,59 @@ static void test_changes__many_at_once_are_all_told(void **state)
 	assert_int_equal(contract_changes(c->store, &cursor, NULL, 0), 0);
 }
 
+struct in_group {
+	unsigned count;
+	bool foreign, own;
+};
+
+static int in_group_note(void *context, struct rec_slice id)
+{
+	struct in_group *told = context;
+	told->count++;
+	told->foreign = told->foreign || rec_slice_equal(id, S("foreign"));
+	told->own = told->own || rec_slice_equal(id, S("own"));
+	return 0;
+}
+
+static void test_changes__in_a_group_are_told_with_its_own_and_count_with_its_commit(void **state)
+{
+	struct contract *c = *state;
+	struct rec_store *second = contract_open(c, REC_STORE_WRITE);
+	struct rec_cursor cursor = {0}, moved;
+	assert_int_equal(rec_store_changes_in_group(c->store, &cursor, in_group_note, NULL, &c->error), REC_E_BUG);
+	contract_add(c, "own", REC_READY);
+	contract_add(c, "foreign", REC_READY);
+	for (int round = 0; round < 2; round++) {
+		struct in_group told = {0};
+		contract_catch_up(c->store, &cursor);
+		enum rec_status from = round ? REC_BACKLOG : REC_READY, to = round ? REC_READY : REC_BACKLOG;
+		expect(c, 0, rec_store_set_status(second, S("foreign"), from, to, NULL, NULL, NULL, &c->error));
+		expect(c, 0, rec_store_begin(c->store, &c->error));
+		expect(c, 0,
+		       rec_store_set_status(c->store, S("own"), REC_READY, REC_BACKLOG, NULL, NULL, NULL, &c->error));
+		moved = cursor;
+		int r = rec_store_changes_in_group(c->store, &moved, in_group_note, &told, &c->error);
+		if (r == REC_RESCAN) { /* not in this kind of store */
+			rec_store_rollback(c->store);
+			return;
+		}
+		assert_int_equal(r, 0);
+		assert_true(told.foreign && told.own);
+		if (round == 0) { /* rolled back: as if it had not been asked */
+			rec_store_rollback(c->store);
+			assert_true(contract_changes(c->store, &cursor, NULL, 0) >= 1);
+			continue;
+		}
+		expect(c, 0, rec_store_commit(c->store, &c->error));
+		assert_int_equal(contract_changes(c->store, &moved, NULL, 0), 0);
+		expect(c, 0,
+		       rec_store_set_status(c->store, S("own"), REC_BACKLOG, REC_READY, NULL, NULL, NULL, &c->error));
+		expect(c, 0,
+		       rec_store_set_status(second, S("foreign"), REC_READY, REC_DONE, NULL, NULL, NULL, &c->error));
+		assert_true(contract_changes(c->store, &moved, NULL, 0) >= 2);
+	}
+}
+
 static void test_stamp__is_another_one_once_somebody_else_committed(void **state)
 {
 	struct contract *c = *state;
@@ -339,6 +392,7 @@ static const struct CMUnitTest tests[] = {
 	contract_test(test_changes__pruning_hides_nothing_that_is_new),
 	contract_test(test_changes__cursor_from_elsewhere_must_rescan),
 	contract_test(test_changes__many_at_once_are_all_told),
+	contract_test(test_changes__in_a_group_are_told_with_its_own_and_count_with_its_commit),
 	contract_test(test_stamp__is_another_one_once_somebody_else_committed),
 	contract_test(test_wake__descriptor_is_there_or_absent),
 };

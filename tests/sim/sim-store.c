@@ -7,6 +7,7 @@ struct sim_store {
 	struct rec_store *inner;
 	struct sim_conductor *c; /* NULL: abandoned */
 	bool in_group;
+	bool ends; /* the last call ended a claim */
 };
 
 static struct sim_store *of(struct rec_store *s)
@@ -130,11 +131,7 @@ static bool blind(const struct rec_store *s)
 static int sim_snapshot(struct rec_store *s, const struct rec_slice *ids, size_t count, unsigned fields,
 			struct rec_snapshot *out, struct rec_error *error)
 {
-	int r = enter(s, error);
-	r = r ? r : INNER->ops->snapshot(INNER, ids, count, fields, out, error);
-	for (size_t i = 0; r == 0 && blind(s) && fields == REC_SNAPSHOT_ATTEMPT && i < count; i++)
-		out->facts[i].status = REC_READY; /* the claim's own look */
-	return r;
+	THROUGH(snapshot(INNER, ids, count, fields, out, error));
 }
 
 static int sim_get(struct rec_store *s, struct rec_slice id, struct rec_arena *arena, struct rec_task *out,
@@ -160,8 +157,9 @@ static int sim_parent(struct rec_store *s, struct rec_slice id, struct rec_arena
 {
 	int r = enter(s, error);
 	r = r ? r : INNER->ops->parent(INNER, id, arena, ret_parent, ret_status, error);
-	if (r == 0 && blind(s))
-		*ret_status = REC_IN_PROGRESS; /* the look of the end */
+	if (r == 0 && blind(s)) /* the look of the end, or of the claim */
+		*ret_status = of(s)->ends ? REC_IN_PROGRESS : REC_READY;
+	of(s)->ends = false;
 	return r;
 }
 
@@ -212,6 +210,12 @@ static int sim_changes(struct rec_store *s, struct rec_cursor *cursor, rec_id_fn
 		       struct rec_error *error)
 {
 	THROUGH(changes(INNER, cursor, fn, context, error));
+}
+
+static int sim_changes_in_group(struct rec_store *s, struct rec_cursor *cursor, rec_id_fn *fn, void *context,
+				struct rec_error *error)
+{
+	THROUGH(changes_in_group(INNER, cursor, fn, context, error));
 }
 
 static int sim_stamp(struct rec_store *s, uint64_t *ret_stamp, struct rec_error *error)
@@ -270,6 +274,7 @@ static int sim_claim_end(struct rec_store *s, int64_t claim_id, const struct rec
 {
 	int r = enter(s, error);
 	r = r ? r : INNER->ops->claim_end(INNER, claim_id, finish, arena, ret_task_id, error);
+	of(s)->ends = r == 0;
 	if (r == 0)
 		sim_rules_at_end(of(s)->c, claim_id, finish);
 	return r;
@@ -309,6 +314,7 @@ static const struct rec_store_ops sim_ops = {
 	.batch_task_put = sim_batch_task_put,
 	.batch_tasks = sim_batch_tasks,
 	.changes = sim_changes,
+	.changes_in_group = sim_changes_in_group,
 	.stamp = sim_stamp,
 };
 
