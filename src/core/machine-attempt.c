@@ -37,9 +37,10 @@ void rec_machine_on_claimed(struct rec_machine *m, struct rec_now now, struct ta
 	t->commits++;
 	t->stored = REC_IN_PROGRESS;
 	m->claim_pause_us = 0;
-	if (m->forced || (m->drained && a->ahead)) { /* meanwhile it is not wanted any more */
+	if (m->forced || m->failure_stop || (m->drained && a->ahead)) { /* meanwhile it is not wanted any more */
 		a->recalled = true;
-		rec_machine_emit_for(m, REC_EFFECT_RECALL, REC_WHY_OPERATOR, a);
+		rec_machine_emit_for(m, REC_EFFECT_RECALL, m->failure_stop ? REC_WHY_FAILURE_STOP : REC_WHY_OPERATOR,
+				     a);
 		return;
 	}
 	rec_machine_emit_for(m, REC_EFFECT_START, REC_WHY_CLAIM_STANDS, a);

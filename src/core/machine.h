@@ -133,6 +133,7 @@ const char *rec_hold_text(enum rec_hold hold);
 	X(TIMED_OUT, "timed out")                                                                                      \
 	X(STALLED, "no sign of life")                                                                                  \
 	X(OPERATOR, "stopped by the operator")                                                                         \
+	X(FAILURE_STOP, "a task has failed")                                                                           \
 	X(STOPPED, "stopped before")                                                                                   \
 	X(GRACE_OVER, "SIGTERM was not heeded")                                                                        \
 	X(SUCCESS, "exit 0")                                                                                           \

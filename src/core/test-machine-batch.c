@@ -171,6 +171,33 @@ static void test_slots__one_ahead_of_a_claim_that_is_lost_is_its_slots_next(void
 	bench_close(&b);
 }
 
+static void test_stop_on_failure__a_failure_known_only_when_recorded_starts_nothing_that_was_claimed_with_it(
+	void **state)
+{
+	(void)state;
+	struct bench b;
+	struct rec_machine_options options = bench_options();
+	options.max_parallel = 1;
+	options.stop_on_failure = true;
+	bench_open(&b, &options, 1);
+	uint32_t first = bench_add(&b, "a"), second = bench_add(&b, "b");
+	bench_link(&b);
+	see_all(&b, REC_READY);
+	bench_run(&b, first);
+	bench_exit(&b, first, 0); /* but the worker has written FAILED, which stands */
+	assert_string_equal(bench_plan(&b), "finish a slot 0 claim 100 DONE: exit 0\nclaim b slot 0: its turn\n");
+	bench_recorded(&b, first, REC_FAILED);
+	bench_claimed(&b, second);
+	assert_string_equal(bench_plan(&b), "recall b slot 0 claim 101: a task has failed\n");
+	bench_say(&b, second, REC_ON_VOID);
+	assert_string_equal(bench_plan(&b), "release b slot 0 claim 101: never started\n");
+	bench_say(&b, second, REC_ON_RELEASED);
+	bench_plan(&b);
+	bench_plan(&b);
+	assert_int_equal(b.plan->outcome, REC_BATCH_PARTIAL);
+	bench_close(&b);
+}
+
 /* ---- Claims ---- */
 
 static void test_claim__lost_the_task_waits_until_it_was_looked_at(void **state)
@@ -538,6 +565,8 @@ int main(void)
 		cmocka_unit_test(test_slots__no_more_run_than_allowed_nor_than_there_are_slots),
 		cmocka_unit_test(test_slots__the_next_claim_goes_with_the_end_before_it),
 		cmocka_unit_test(test_slots__two_ends_and_two_claims_are_one_group),
+		cmocka_unit_test(
+			test_stop_on_failure__a_failure_known_only_when_recorded_starts_nothing_that_was_claimed_with_it),
 		cmocka_unit_test(test_slots__one_ahead_of_a_claim_that_is_lost_is_its_slots_next),
 		cmocka_unit_test(test_claim__lost_the_task_waits_until_it_was_looked_at),
 		cmocka_unit_test(test_claim__lost_again_and_again_never_becomes_a_tight_circle),
