@@ -81,7 +81,16 @@ static void refresh(void *context, const struct rec_driver *driver, int64_t now_
 static int make(void *context, struct rec_error *error)
 {
 	struct running *running = context;
-	return running->batch->make(running->batch, error);
+	int r = running->batch->make(running->batch, error);
+	if (r == 0)
+		view_begin(&running->view, running->batch->batch_id);
+	return r;
+}
+
+static void stepped(void *context)
+{
+	struct running *running = context;
+	view_recorded(&running->view);
 }
 
 /* It must outlast what stopping takes, or nothing could ever run. */
@@ -127,6 +136,7 @@ static int options_fill(struct running *running, struct rec_loop_options *o)
 		.close_issues = b->options.close_issues,
 		.refresh_us = running->view.live ? REFRESH_US : 0,
 		.refresh = refresh,
+		.stepped = running->view.cli->format == FORMAT_NDJSON ? stepped : NULL,
 		.context = running,
 	};
 	o->driver.machine.seed = rec_random_u64();
@@ -249,6 +259,7 @@ static int run(struct running *running)
 	if (r > 0)
 		return r - REC_END; /* `make` said why */
 	struct view_summary summary = summary_of(b, &result);
+	view_recorded(&running->view);
 	view_end(&running->view, &summary);
 	output_flush(&b->cli->out);
 	on_end(b, &summary);

@@ -57,7 +57,6 @@ static void event_json(struct view *v, const struct rec_event *event)
 	}
 	rec_event_write_json(out, event);
 	rec_buffer_add_text(out, "\n");
-	output_flush(&v->cli->out);
 }
 
 static void add_words(struct rec_buffer *out, const struct rec_event *event)
@@ -151,17 +150,51 @@ static void erase(struct view *v)
 	v->drawn = 0;
 }
 
+/* Trouble is told twice: at once, without a time, and when the store can be written again. */
 void view_event(struct view *v, const struct rec_event *event)
 {
 	if (is_event(event, "BATCH_TASK_STARTED"))
 		running_add(v, event);
 	else if (ends_attempt(event))
 		running_remove(v, event->task_id);
-	if (v->cli->format == FORMAT_NDJSON) {
-		event_json(v, event);
-	} else if (v->cli->verbosity >= 0 && worth_a_line(v, event)) {
+	if (v->cli->format == FORMAT_NDJSON)
+		v->news = true;
+	bool trouble = is_event(event, "RECONCILIATION_ERROR");
+	bool otherwise_shown = trouble ? event->time.data != NULL : v->cli->format == FORMAT_NDJSON;
+	if (!otherwise_shown && v->cli->verbosity >= 0 && worth_a_line(v, event)) {
 		erase(v);
 		event_line(v, event);
+	}
+}
+
+void view_begin(struct view *v, struct rec_slice batch_id)
+{
+	int64_t own = rec_store_event_seq(v->cli->store); /* of the event that the batch was begun with */
+	v->batch_id = batch_id;
+	v->seen_seq = own > 0 ? own - 1 : 0;
+	v->news = true;
+}
+
+static int recorded_show(void *context, const struct rec_event *event)
+{
+	struct view *v = context;
+	v->seen_seq = event->seq;
+	if (rec_slice_equal(event->batch_id, v->batch_id))
+		event_json(v, event);
+	return 0;
+}
+
+void view_recorded(struct view *v)
+{
+	struct rec_error error = {0};
+	if (v->cli->format != FORMAT_NDJSON || !v->news)
+		return;
+	v->news = false;
+	int r = rec_store_events(v->cli->store, v->seen_seq, 0, recorded_show, v, &error);
+	output_flush(&v->cli->out);
+	if (r < 0) { /* the next time, from where it ended */
+		v->news = true;
+		cli_warn(v->cli, "%s", error.message);
 	}
 }
 

@@ -30,13 +30,21 @@ struct view {
 	int64_t started_us;
 	uint64_t finished_before; /* tasks that were finished when the run began */
 	bool begun;
+	struct rec_slice batch_id;
+	int64_t seen_seq;       /* ndjson: events up to this one are printed */
+	bool news;              /* ... and there are more */
 	struct rec_buffer last; /* ndjson: the batch's last event without its closing brace */
 };
 void view_init(struct view *v, struct cli *cli);
 void view_release(struct view *v);
 
-/* One event of the audit log (time may be absent: now). */
+/* The batch is made or taken up; what its event and later ones say is shown. */
+void view_begin(struct view *v, struct rec_slice batch_id);
+/* One event as it happens. With ndjson it is only noted: view_recorded prints what the store recorded, which has
+ * numbers and times; one that could not be recorded is a line on standard error. */
 void view_event(struct view *v, const struct rec_event *event);
+/* ndjson: prints what was recorded of the batch since the last time. Not inside a group. */
+void view_recorded(struct view *v);
 /* Redraws the live lines; nothing without a terminal. */
 void view_draw(struct view *v, const struct rec_machine_counts *counts, int64_t now_us);
 

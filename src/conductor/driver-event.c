@@ -4,13 +4,26 @@
 
 #include <string.h>
 
+#include "base/timestamp.h"
+
 /* ---- Adding ---- */
+
+/* Given here, so that it can be told as well. */
+static int time_add(struct rec_driver *d, struct rec_event *event)
+{
+	char *time = rec_arena_alloc(&d->arena, REC_TIMESTAMP_BYTES);
+	if (time)
+		event->time = rec_slice_of(rec_timestamp_format(rec_driver_now(d).wall_us, time));
+	return time ? 0 : REC_E_NOMEM;
+}
 
 int rec_driver_event_add(struct rec_driver *d, const struct rec_event *event, struct rec_error *error)
 {
 	struct rec_event complete = *event;
 	void *told = d->told;
 	complete.batch_id = d->options.batch_id;
+	if (d->options.tell && time_add(d, &complete))
+		return rec_fail_nomem(error);
 	if (d->options.tell && rec_grow(d->allocator, &told, &d->told_capacity, d->told_count + 1, sizeof *d->told))
 		return rec_fail_nomem(error);
 	d->told = told;

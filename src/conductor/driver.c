@@ -261,6 +261,7 @@ static int batch_end(struct rec_driver *d, enum rec_batch_status outcome, struct
 	else
 		rec_store_rollback(d->store);
 	rec_driver_events_told(d, r == 0);
+	rec_arena_release(&d->arena);
 	if (r < 0)
 		return r;
 	d->ended = true; /* also if somebody else has ended it, or removed it */

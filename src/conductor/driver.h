@@ -38,8 +38,8 @@ struct rec_driver_options {
 	int64_t reconcile_interval_us;      /* look at everything that changed at least so often; 0: only when woken */
 	bool child_owns_run;
 	bool all_ready; /* with machine.wait: tasks that become READY later join the batch */
-	/* What was written to the audit log, once it is committed, and (without seq and time) what could not be; for
-	 * the terminal and logs. May be NULL. Must not call back. */
+	/* What was written to the audit log, once it is committed (without seq), and (without time too) what could not
+	 * be; for the terminal and logs. May be NULL. Must not call back. */
 	void (*tell)(void *context, const struct rec_event *event);
 	void *context;
 };

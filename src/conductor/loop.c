@@ -208,6 +208,8 @@ static int turn(struct loop *loop, struct rec_error *error)
 		r = 0;
 	}
 	own_commits_pass(loop);
+	if (!quiet && loop->options->stepped)
+		loop->options->stepped(loop->options->context);
 	refresh(loop);
 	r = r ? r : outside_work(loop, error);
 	return r == 0 ? wait_for_something(loop, error) : r;

@@ -24,6 +24,8 @@ struct rec_loop_options {
 	void (*refresh)(void *context, const struct rec_driver *driver, int64_t now_us);
 	/* Once the batch is held and read, before its first step. NULL: not called. */
 	void (*begun)(void *context, const struct rec_driver *driver);
+	/* After each step, once what it committed can be read. NULL: not called. */
+	void (*stepped)(void *context);
 	void *context;
 };
 

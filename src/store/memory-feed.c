@@ -16,7 +16,7 @@ int rec_memory_event_add(struct rec_store *s, const struct rec_event *event, str
 	struct rec_memory_store *m = rec_memory_of(s);
 	struct rec_memory_key key;
 	struct rec_event added = *event;
-	added.seq = ++counters_of(m)->event_seq;
+	added.seq = s->event_seq = ++counters_of(m)->event_seq;
 	return rec_memory_put(m, REC_MEMORY_EVENTS, rec_memory_key_seq(&key, added.seq),
 			      rec_memory_event_new(m->data->allocator, &added), error);
 }

@@ -172,7 +172,10 @@ int rec_sqlite_event_add(struct rec_store *store, const struct rec_event *event,
 	rec_sqlite_bind_optional(s, row, ++at, event->has_exit_code, event->exit_code);
 	rec_sqlite_bind_optional(s, row, ++at, event->has_exit_signal, event->exit_signal);
 	rec_sqlite_bind_optional(s, row, ++at, event->has_survivors, event->survivors);
-	return rec_sqlite_run(s, row, error);
+	r = rec_sqlite_run(s, row, error);
+	if (r == 0)
+		store->event_seq = sqlite3_last_insert_rowid(s->db);
+	return r;
 }
 
 static void read_number(sqlite3_stmt *row, int column, bool *ret_has, int64_t *ret_value)

@@ -39,6 +39,11 @@ void rec_store_info(const struct rec_store *s, struct rec_store_info *ret_info)
 	*ret_info = s->info;
 }
 
+int64_t rec_store_event_seq(const struct rec_store *s)
+{
+	return s->event_seq;
+}
+
 const struct rec_allocator *rec_store_allocator(const struct rec_store *s)
 {
 	return s->allocator;

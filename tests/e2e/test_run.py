@@ -293,11 +293,29 @@ class Options(RunCase):
         self.add_tasks("T1")
         events = self.run_batch("--format", "ndjson").objects
         self.assertEqual([event["event"] for event in events],
-                         ["BATCH_TASK_STARTED", "BATCH_TASK_COMPLETED", "BATCH_COMPLETED"])
+                         ["BATCH_STARTED", "BATCH_TASK_STARTED", "BATCH_TASK_COMPLETED", "BATCH_COMPLETED"])
         self.assertEqual(events[-1]["counts"],
                          {"waiting": 0, "queued": 0, "running": 0, "held": 0, "done": 1, "failed": 0, "skipped": 0})
         self.assertEqual(events[-1]["reconciliation"], {"skipped": 0, "killed": 0, "requeued": 0, "errors": 0})
         self.assertNotIn("counts", events[0])
+
+    def test_ndjson_events_are_those_of_the_audit_log(self):
+        """With their numbers and times, in their order; also those of a batch that is taken up again."""
+        self.add_tasks("T1", "T2", "T3")
+        self.reconciler("task", "edit", "T3", "--depends-on", "T2")
+        for words, status in ((["run", "--all-ready"], 1), (["resume"], 0)):
+            if status == 0:
+                words.append(shown[0]["batch_id"])
+            worker = ["--", "sh", "-c", '[ "$REC_TASK_ID$REC_ATTEMPT" != T21 ]'] if status else []
+            shown = self.reconciler("--format", "ndjson", *words, *worker, status=status).objects
+            logged = [one for one in self.reconciler("events", "--format", "ndjson").objects
+                      if one.get("batch_id") == shown[0]["batch_id"] and one["seq"] >= shown[0]["seq"]]
+            last = shown.pop()
+            self.assertEqual(shown, logged[:-1])
+            self.assertEqual({key: last[key] for key in logged[-1]}, logged[-1])
+            self.assertEqual(set(last) - set(logged[-1]), {"counts", "reconciliation"})
+            self.assertTrue(all(one["seq"] > 0 and one["time"].endswith("+00:00") for one in shown))
+            self.assertEqual(shown[0]["event"], "BATCH_STARTED" if status else "BATCH_RESUMED")
 
     def test_json_is_one_document(self):
         self.add_tasks("T1")
