@@ -27,8 +27,8 @@ static const struct small {
 	{"two that need one", 3, 2, 1, 2, 35, {0, 1, 1}, {{SIM_SUCCEED}, {SIM_SUCCEED}, {SIM_SUCCEED}}, 0, 0, 0},
 	{"one task, two conductors", 1, 1, 2, 2, 50, {0}, {{SIM_SUCCEED, SIM_SUCCEED}}, 0, 0, 0},
 	{"two tasks, two conductors", 2, 1, 2, 1, 240, {0, 0}, {{SIM_SUCCEED}, {SIM_SUCCEED}}, 0, 0, 0},
-	{"ahead of each other", 3, 1, 1, 2, 60, {0, 0, 0}, {{SIM_SUCCEED}, {SIM_SUCCEED}, {SIM_SUCCEED}}, 0, 0, 1},
-	{"ahead of one that fails", 3, 1, 1, 2, 45, {0, 0, 0}, {{SIM_SUCCEED}, {SIM_FAIL}, {SIM_SUCCEED}}, 1, 0, 1},
+	{"ahead of each other", 3, 1, 1, 2, 42, {0, 0, 0}, {{SIM_SUCCEED}, {SIM_SUCCEED}, {SIM_SUCCEED}}, 0, 0, 1},
+	{"ahead of one that fails", 3, 1, 1, 2, 30, {0, 0, 0}, {{SIM_SUCCEED}, {SIM_FAIL}, {SIM_SUCCEED}}, 1, 0, 1},
 };
 
 /* ---- Disturbances ---- */
