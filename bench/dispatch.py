@@ -184,11 +184,41 @@ class Dispatch:
                 self.values["queue_bytes_per_task"] = kib * 1024 / count
         self.values["queue_tasks"] = count
 
+    # ---- Many ----------------------------------------------------------------------------------
+
+    def machine(self):
+        """The machine alone: what a task of a large batch costs."""
+        for size in (100, 1000) if self.smoke else (1000, 100000, 1000000):
+            done = subprocess.run([self.build / "bench/measure-batch", str(size), str(SLOTS)], check=True,
+                                  capture_output=True, text=True)
+            for line in done.stdout.splitlines():
+                name, value = line.split("\t")
+                self.values.setdefault(name, {})[size] = float(value)
+
+    def flat(self):
+        """Many no-op tasks one after the other: what the conductor and its shims hold, early and late."""
+        count = 400 if self.smoke else 100000
+        print(f"bench: {count:,} tasks, descriptors and memory", file=sys.stderr)
+        with self.store(count) as folder:
+            begin = time.monotonic()
+            with self.conductor(folder, "-j", str(SLOTS), "--", self.true) as process:
+                held, seen = [], 0
+                database = sqlite3.connect(folder / ".reconciler/state.db", timeout=20, isolation_level=None)
+                with contextlib.closing(database):
+                    while process.poll() is None:
+                        seen, = database.execute("SELECT count(*) FROM rec_attempts").fetchone()
+                        held += holds(seen, process.pid)
+                        time.sleep(0.002 if self.smoke else 0.5)
+            early = next((one for one in held if one[0] >= count / 10), held[0])
+            self.values["flat"] = {"tasks": count, "seconds": time.monotonic() - begin, "early": early, "late": held[-1]}
+
     def all(self):
         self.dispatch()
         self.reaction()
         self.idle()
         self.queue()
+        self.machine()
+        self.flat()
         return self.values
 
 
@@ -230,6 +260,16 @@ def private_kib(pid):
     return sum(int(line.split()[1]) for line in lines if line.startswith(("Private_Clean:", "Private_Dirty:")))
 
 
+def holds(ended, pid):
+    """[(tasks that have ended, open descriptors, private KiB)] of a conductor and its shims; nothing if it has just ended."""
+    try:
+        pids = [pid, *children_of(pid)]
+        files = sum(len(os.listdir(f"/proc/{one}/fd")) for one in pids)
+        return [(ended, files, sum(map(private_kib, pids)))]
+    except OSError:
+        return []
+
+
 def goals_of(v):
     """As bench/run.py's: (what, measured, goal, measured / goal)."""
     yield ("dispatch of a task / bare posix_spawn loop", f"{v['reconciler_to_loop']:.2f} x", "1.3 x",
@@ -260,6 +300,17 @@ def report(v):
               f"| of a conductor with one task | {v['conductor_private_kib']:,.0f} KiB |",
               f"| beyond that, {v['queue_tasks']:,} tasks queued | {v['queue_bytes_per_task']:,.0f} B/task |",
               f"| from the start of the command to the first child, as many | {v['queue_start_s']:.2f} s |"]
+    flat, sizes = v["flat"], sorted(v["batch_idle_us"])
+    lines += [f"| {flat['tasks']:,} tasks one after the other: descriptors after {flat['early'][0]:,} and {flat['late'][0]:,} | "
+              f"{flat['early'][1]} and {flat['late'][1]} |",
+              f"| their private memory, conductor and shims together | {flat['early'][2]:,} and {flat['late'][2]:,} KiB |",
+              "", "| the machine alone, by tasks in the batch | " + " | ".join(f"{size:,}" for size in sizes) + " |",
+              "| --- " * (len(sizes) + 1) + "|"]
+    for name, text, digits in (("batch_bytes_per_task", "memory, ids included, B/task", 0),
+                               ("batch_load_us_per_task", "taking it up, µs/task", 2),
+                               ("batch_turn_us", "a turn: an end, the next claim, its start, µs", 2),
+                               ("batch_idle_us", "an idle plan, µs", 3)):
+        lines.append(f"| {text} | " + " | ".join(f"{v[name][size]:,.{digits}f}" for size in sizes) + " |")
     return lines
 
 
