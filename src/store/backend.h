@@ -105,6 +105,7 @@ struct rec_store_ops {
 		     struct rec_error *error);
 	/* REC_NOT_FOUND: neither an explicit link nor the task's external_url */
 	int (*link_observed)(struct rec_store *s, const struct rec_link *link, struct rec_error *error);
+	/* forgets what is known of what is no link now, too */
 	int (*tracker_cursor_put)(struct rec_store *s, struct rec_slice tracker, struct rec_slice key,
 				  struct rec_slice value, struct rec_error *error);
 	int (*tracker_cursors)(struct rec_store *s, struct rec_slice tracker, rec_tracker_cursor_fn *fn, void *context,

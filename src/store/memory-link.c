@@ -134,6 +134,25 @@ int rec_memory_links(struct rec_store *s, struct rec_slice task_id, rec_link_fn 
 
 /* ---- Cursors ---- */
 
+static bool is_link(struct rec_memory_store *m, const struct rec_link *link)
+{
+	struct rec_slice external = external_url(m, link->task_id);
+	if (!rec_memory_get(m, REC_MEMORY_TASKS, link->task_id))
+		return false;
+	return !link->implicit || (external.data && rec_slice_equal(external, link->url));
+}
+
+static void links_prune(struct rec_memory_store *m)
+{
+	struct rec_memory_cursor cursor;
+	struct rec_slice at;
+	const struct rec_memory_link *row;
+	rec_memory_walk(m, REC_MEMORY_LINKS, NONE, &cursor);
+	while ((row = rec_memory_cursor_next(&cursor, &at)))
+		if (!is_link(m, &row->link))
+			rec_memory_erase(m, REC_MEMORY_LINKS, at);
+}
+
 int rec_memory_tracker_cursor_put(struct rec_store *s, struct rec_slice tracker, struct rec_slice key,
 				  struct rec_slice value, struct rec_error *error)
 {
@@ -141,6 +160,7 @@ int rec_memory_tracker_cursor_put(struct rec_store *s, struct rec_slice tracker,
 	struct rec_memory_key joined;
 	struct rec_slice at = rec_memory_key_join(&joined, tracker, key, NONE);
 	const struct rec_memory_kept cursor = {key, value};
+	links_prune(m);
 	if (value.data)
 		return rec_memory_put(m, REC_MEMORY_CURSORS, at,
 				      rec_memory_tracker_cursor_new(m->data->allocator, &cursor), error);

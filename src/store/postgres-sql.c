@@ -192,6 +192,9 @@ static const char *const texts[REC_POSTGRES_QUERY_COUNT] = {
 		"FROM reconciler.tasks t LEFT JOIN reconciler.links l ON l.task_id=t.id AND l.url=t.external_url "
 		"WHERE t.external_url IS NOT NULL AND l.implicit IS NOT FALSE AND ($1::text IS NULL OR t.id=$1) "
 		"ORDER BY id,address",
+	[REC_POSTGRES_LINK_PRUNE] =
+		"DELETE FROM reconciler.links l WHERE NOT EXISTS(SELECT 1 FROM reconciler.tasks t WHERE t.id=l.task_id "
+		"AND (NOT l.implicit OR t.external_url=l.url))",
 	[REC_POSTGRES_CURSOR_PUT] = "INSERT INTO reconciler.cursors(tracker,key,value) VALUES($1,$2,$3) "
 				    "ON CONFLICT (tracker,key) DO UPDATE SET value=$3",
 	[REC_POSTGRES_CURSOR_FORGET] = "DELETE FROM reconciler.cursors WHERE tracker=$1 AND key=$2",

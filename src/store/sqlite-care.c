@@ -162,6 +162,15 @@ static int prune_attempts(struct rec_sqlite *s, struct rec_gc *gc, struct rec_er
 	return r;
 }
 
+/* ---- Links ---- */
+
+/* Another program deleted the task, or gave it another address. */
+static int prune_links(struct rec_sqlite *s, const struct rec_gc *gc, struct rec_error *error)
+{
+	return gc->dry_run || !rec_sqlite_has_table(s, REC_SQLITE_TABLE_rec_links) ? 0
+										   : rec_sqlite_links_prune(s, error);
+}
+
 /* ---- The operation ---- */
 
 static int gc_body(struct rec_sqlite *s, void *context, struct rec_error *error)
@@ -172,6 +181,8 @@ static int gc_body(struct rec_sqlite *s, void *context, struct rec_error *error)
 	int r = prune_changes(s, gc, error);
 	if (r == 0)
 		r = prune_events(s, gc, error);
+	if (r == 0)
+		r = prune_links(s, gc, error);
 	return r == 0 ? prune_attempts(s, gc, error) : r;
 }
 

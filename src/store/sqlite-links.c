@@ -133,12 +133,19 @@ int rec_sqlite_link_observed(struct rec_store *store, const struct rec_link *lin
 	return rec_sqlite_run(s, row, error);
 }
 
+int rec_sqlite_links_prune(struct rec_sqlite *s, struct rec_error *error)
+{
+	return rec_sqlite_do(s, has_external_url(s) ? REC_SQLITE_LINK_PRUNE : REC_SQLITE_LINK_PRUNE_EXPLICIT, error);
+}
+
 int rec_sqlite_tracker_cursor_put(struct rec_store *store, struct rec_slice tracker, struct rec_slice key,
 				  struct rec_slice value, struct rec_error *error)
 {
 	struct rec_sqlite *s = rec_sqlite_of(store);
 	sqlite3_stmt *row;
-	int r = rec_sqlite_query(s, value.data ? REC_SQLITE_CURSOR_PUT : REC_SQLITE_CURSOR_FORGET, &row, error);
+	int r = rec_sqlite_links_prune(s, error);
+	if (r == 0)
+		r = rec_sqlite_query(s, value.data ? REC_SQLITE_CURSOR_PUT : REC_SQLITE_CURSOR_FORGET, &row, error);
 	if (r)
 		return r;
 	rec_sqlite_bind_text(s, row, 1, tracker);

@@ -28,7 +28,7 @@
 	"EXISTS(SELECT 1 FROM tasks t WHERE t.id=l.task_id)" of
 #define LINKS_IMPLICIT(of)                                                                                             \
 	"SELECT t.id,t.external_url,1," LINK_COLUMNS " FROM tasks t LEFT JOIN rec_links l ON l.task_id=t.id AND "      \
-	"l.url=t.external_url WHERE t.external_url IS NOT NULL AND l.explicit IS NOT 1" of
+	"l.url=t.external_url WHERE t.external_url>'' AND l.explicit IS NOT 1" of
 #define LINKS_NEVER_SEEN(of)                                                                                           \
 	"SELECT t.id,t.external_url,1," NO_LINK_COLUMNS " FROM tasks t WHERE t.external_url IS NOT NULL" of
 #define CLAIM_COLUMNS "claim_id,task_id,attempt,batch_id,owner,claimed_at,run_id,child_owns_run"
@@ -142,6 +142,10 @@ static const char *const texts[REC_SQLITE_QUERY_COUNT] = {
 	[REC_SQLITE_LINK_LIST_EXPLICIT_OF_TASK] = LINKS_EXPLICIT(" AND task_id=?1") " ORDER BY 1,2",
 	[REC_SQLITE_LINK_LIST_IMPLICIT] = LINKS_NEVER_SEEN("") " ORDER BY 1,2",
 	[REC_SQLITE_LINK_LIST_IMPLICIT_OF_TASK] = LINKS_NEVER_SEEN(" AND t.id=?1"),
+	[REC_SQLITE_LINK_PRUNE] = "DELETE FROM rec_links WHERE NOT EXISTS(SELECT 1 FROM tasks t WHERE t.id=task_id "
+				  "AND (explicit OR t.external_url=url))",
+	[REC_SQLITE_LINK_PRUNE_EXPLICIT] = "DELETE FROM rec_links WHERE NOT explicit OR "
+					   "NOT EXISTS(SELECT 1 FROM tasks t WHERE t.id=task_id)",
 	[REC_SQLITE_CURSOR_PUT] = "INSERT OR REPLACE INTO rec_cursors(tracker,key,value) VALUES(?1,?2,?3)",
 	[REC_SQLITE_CURSOR_FORGET] = "DELETE FROM rec_cursors WHERE tracker=?1 AND key=?2",
 	[REC_SQLITE_CURSOR_LIST] = "SELECT key,value FROM rec_cursors WHERE tracker=?1 ORDER BY key",

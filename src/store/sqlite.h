@@ -208,6 +208,8 @@ enum rec_sqlite_query {
 	REC_SQLITE_LINK_LIST_EXPLICIT_OF_TASK,
 	REC_SQLITE_LINK_LIST_IMPLICIT,
 	REC_SQLITE_LINK_LIST_IMPLICIT_OF_TASK,
+	REC_SQLITE_LINK_PRUNE,
+	REC_SQLITE_LINK_PRUNE_EXPLICIT,
 	REC_SQLITE_CURSOR_PUT,
 	REC_SQLITE_CURSOR_FORGET,
 	REC_SQLITE_CURSOR_LIST,
@@ -521,6 +523,8 @@ int rec_sqlite_link_remove(struct rec_store *s, struct rec_slice task_id, struct
 int rec_sqlite_links(struct rec_store *s, struct rec_slice task_id, rec_link_fn *fn, void *context,
 		     struct rec_error *error);
 int rec_sqlite_link_observed(struct rec_store *s, const struct rec_link *link, struct rec_error *error);
+/* Forgets what is known of what is no link: of tasks that are gone, of addresses they had. */
+int rec_sqlite_links_prune(struct rec_sqlite *s, struct rec_error *error);
 int rec_sqlite_tracker_cursor_put(struct rec_store *s, struct rec_slice tracker, struct rec_slice key,
 				  struct rec_slice value, struct rec_error *error);
 int rec_sqlite_tracker_cursors(struct rec_store *s, struct rec_slice tracker, rec_tracker_cursor_fn *fn, void *context,

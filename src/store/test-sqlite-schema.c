@@ -194,6 +194,49 @@ static void test_links__rows_that_no_version_writes_are_never_observed(void **st
 	assert_int_equal(links, 1);
 }
 
+static int any_link(void *context, const struct rec_link *link)
+{
+	(void)context;
+	(void)link;
+	return 0;
+}
+
+static void test_links__a_look_at_all_of_them_does_not_scan_the_tasks(void **state)
+{
+	struct fixture *f = *state;
+	char plan[2000] = "";
+	sqlite3_stmt *rows;
+	fixture_open(f, REC_STORE_INIT);
+	must(f, rec_store_links(f->store, (struct rec_slice){0}, any_link, NULL, &f->error));
+	struct rec_sqlite *s = sqlite_of(f);
+	char *sql = sqlite3_mprintf("EXPLAIN QUERY PLAN %s", sqlite3_sql(s->queries[REC_SQLITE_LINK_LIST]));
+	assert_int_equal(sqlite3_prepare_v2(s->db, sql, -1, &rows, NULL), SQLITE_OK);
+	while (sqlite3_step(rows) == SQLITE_ROW)
+		snprintf(plan + strlen(plan), sizeof plan - strlen(plan), "%s; ",
+			 (const char *)sqlite3_column_text(rows, 3));
+	sqlite3_finalize(rows);
+	sqlite3_free(sql);
+	assert_non_null(strstr(plan, "rec_tasks_url"));
+	assert_null(strstr(plan, "SCAN t"));
+}
+
+static void test_gc__forgets_links_that_are_none(void **state)
+{
+	struct fixture *f = *state;
+	struct rec_gc gc = {.older_than_us = 0};
+	fixture_open(f, REC_STORE_INIT);
+	struct rec_task task = {.id = S("t"), .title = S("t"), .external_url = S("https://g.org/a/b/issues/1")};
+	must(f, rec_store_create(f->store, &task, &f->error));
+	must(f, rec_store_link_put(f->store, S("t"), S("x:1"), &f->error));
+	foreign_do(f->path, "INSERT INTO rec_links(task_id,url,explicit) VALUES('gone','x:1',1),('gone','x:2',0),"
+			    "('t','https://g.org/a/b/issues/1',0),('t','https://g.org/a/b/issues/2',0)");
+	must(f, rec_store_gc(f->store, &gc, &f->error));
+	assert_int_equal(foreign_int64(f->path, "SELECT count(*) FROM rec_links"), 2);
+	assert_int_equal(foreign_int64(f->path, "SELECT count(*) FROM rec_links WHERE task_id='t' AND url<>"
+						"'https://g.org/a/b/issues/2'"),
+			 2);
+}
+
 /* ---- What is refused ---- */
 
 static void refuse_everywhere(struct fixture *f, int code, const char *word)
@@ -501,6 +544,8 @@ int main(void)
 		sqlite_test(test_init__brings_back_what_is_missing_of_ours),
 		sqlite_test(test_init__adds_links_to_a_store_of_an_older_version),
 		sqlite_test(test_links__rows_that_no_version_writes_are_never_observed),
+		sqlite_test(test_links__a_look_at_all_of_them_does_not_scan_the_tasks),
+		sqlite_test(test_gc__forgets_links_that_are_none),
 		sqlite_test(test_refused__a_newer_version_and_junk_in_its_place),
 		sqlite_test(test_refused__with_a_log_beside_it_nothing_is_checkpointed),
 		sqlite_test(test_refused__other_programs_databases),

@@ -329,6 +329,31 @@ static void test_cursor__each_tracker_is_given_back_its_own(void **state)
 	assert_cursors(c, c->store, "github", "=empty key repo:b=3 ");
 }
 
+/* News of what was no link meanwhile has gone by, and would never come again. */
+static void test_cursor__moving_on_forgets_what_is_no_link(void **state)
+{
+	struct contract *c = *state;
+	add_with_url(c, "a", ISSUE);
+	contract_add(c, "b", REC_READY);
+	put(c, 0, "b", ISSUE);
+	struct rec_link first = full_link("a", ISSUE), second = full_link("b", ISSUE);
+	expect(c, 0, rec_store_link_observed(c->store, &first, &c->error));
+	expect(c, 0, rec_store_link_observed(c->store, &second, &c->error));
+	struct rec_task edited = {.id = S("a"), .external_url = S(PULL)};
+	expect(c, 0, rec_store_edit(c->store, &edited, REC_EDIT_EXTERNAL_URL, &c->error));
+	cursor(c, 0, "github", "repo", "2");
+	edited.external_url = S(ISSUE);
+	expect(c, 0, rec_store_edit(c->store, &edited, REC_EDIT_EXTERNAL_URL, &c->error));
+	assert_remembered(c, c->store, "a", NEVER);
+	assert_remembered(c, c->store, "b", FULL);
+	if (!contract_backend.foreign_delete)
+		return;
+	contract_backend.foreign_delete(c->place, "b");
+	cursor(c, 0, "github", "repo", "3");
+	contract_add(c, "b", REC_READY);
+	assert_links_in(c, c->store, "b", "");
+}
+
 static void test_cursor__bad_input_is_refused(void **state)
 {
 	struct contract *c = *state;
@@ -357,6 +382,7 @@ static const struct CMUnitTest tests[] = {
 	contract_test(test_observed__a_rollback_takes_it_back_with_all_else),
 	contract_test(test_observed__is_not_a_change_of_the_task),
 	contract_test(test_cursor__each_tracker_is_given_back_its_own),
+	contract_test(test_cursor__moving_on_forgets_what_is_no_link),
 	contract_test(test_cursor__bad_input_is_refused),
 };
 
