@@ -336,5 +336,7 @@ void rec_observe(const struct rec_observe_input *input, struct rec_observed_outc
 		return;
 	}
 	observation_judge(in, out);
+	if (in->again) /* the second reading may have been the late one: the next question is for all of it */
+		out->link.validator = (struct rec_slice){NULL, 0};
 	out->remember = link_differs(in->link, &out->link) || out->made_done;
 }

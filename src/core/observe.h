@@ -13,7 +13,7 @@ struct rec_observe_input {
 	const struct rec_observation *observation;
 	enum rec_status stored; /* the task's; ABSENT and UNRECOGNISED too */
 	bool made_done;         /* the task is still as it was when this tracker made it DONE */
-	bool again;             /* the observation was read because of a tie: it is followed */
+	bool again;             /* the observation was read because of a tie: it is followed, and no validator kept */
 };
 
 struct rec_observed_outcome {

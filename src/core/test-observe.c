@@ -214,6 +214,19 @@ static void test_observe__a_tie_is_read_again_and_then_followed(void **state)
 	rec_observe(&again, &out);
 	assert_int_equal(out.write, REC_DONE);
 	assert_false(out.read_again);
+	/* either of the two may have been late: nothing must make the next answer "unchanged" */
+	struct rec_link with_validator = link;
+	with_validator.validator = S("a1");
+	o.validator = S("b2");
+	struct rec_observe_input once_more = again;
+	once_more.link = &with_validator;
+	for (int i = 0; i < 4; i++) {
+		o.state = (enum rec_observed[]){REC_OBSERVED_CLOSED, REC_OBSERVED_OPEN, REC_OBSERVED_UNKNOWN,
+						REC_OBSERVED_UNCHANGED}[i];
+		rec_observe(&once_more, &out);
+		assert_true(out.remember);
+		assert_null(out.link.validator.data);
+	}
 	/* a tie that says the same is none */
 	o = seen(REC_OBSERVED_OPEN, NULL, T1);
 	out = observe(&link, &o, REC_READY);

@@ -13,7 +13,8 @@ struct applying {
 	struct rec_moves moves;
 	struct rec_buffer observation; /* the event's text */
 	struct rec_sync_link *links[GROUP_LINKS_MAX];
-	bool wrote[GROUP_LINKS_MAX]; /* a status */
+	bool wrote[GROUP_LINKS_MAX];           /* a status */
+	struct rec_link left[GROUP_LINKS_MAX]; /* what is known of the link now */
 	size_t count;
 };
 
@@ -110,9 +111,20 @@ static int made_done_note(struct applying *a, struct rec_arena *arena, struct re
 	return r < 0 ? r : 0;
 }
 
-static int link_write(struct applying *a, struct rec_sync_link *l, struct rec_arena *arena,
-		      struct rec_observed_outcome *outcome, struct rec_error *error)
+/* An observation that came while another pass moved the cursors on, or that was asked for without them, may be older
+ * than these: "unchanged" would then pass over what it has missed. So the next question is for all of it. */
+static bool may_be_behind(const struct rec_sync *y, size_t tracker)
 {
+	const struct rec_sync_tracker *of = &y->of_trackers[tracker];
+	return of->moved || (y->scope == REC_SYNC_IDS && of->cursor_count > 0);
+}
+
+static int link_write(struct applying *a, size_t i, struct rec_arena *arena, struct rec_observed_outcome *outcome,
+		      struct rec_error *error)
+{
+	const struct rec_sync_link *l = a->links[i];
+	if (may_be_behind(a->y, l->tracker))
+		outcome->link.validator = (struct rec_slice){NULL, 0};
 	if (outcome->made_done) {
 		int r = made_done_note(a, arena, &outcome->link, error);
 		if (r)
@@ -121,6 +133,8 @@ static int link_write(struct applying *a, struct rec_sync_link *l, struct rec_ar
 	if (outcome->link.state != l->link.state || !rec_slice_equal(outcome->link.time, l->link.time))
 		outcome->link.observed_at = (struct rec_slice){NULL, 0}; /* now */
 	int r = rec_store_link_observed(a->y->store, &outcome->link, error);
+	if (r == 0 && rec_sync_keep_link(&a->y->arena, &outcome->link, &a->left[i]))
+		return rec_fail_nomem(error);
 	return r < 0 ? r : 0;
 }
 
@@ -132,13 +146,15 @@ static int outcome_write(struct applying *a, size_t i, struct rec_arena *arena, 
 	struct rec_sync_link *l = a->links[i];
 	if (outcome->write != REC_STATUS_ABSENT) {
 		r = status_write(a, l, input->stored, outcome->write, &a->wrote[i], error);
-		if (r == 0 && !a->wrote[i])
-			return 0; /* a parent that the roll-up has just moved; the next pass sees it as it is */
+		if (r == 0 && !a->wrote[i]) { /* not remembered, so it must come again */
+			a->y->of_trackers[l->tracker].spoiled = true;
+			return 0;
+		}
 	}
 	if (r == 0 && outcome->tell)
 		r = event_record(a, l, task, input, outcome->verdict, error);
 	if (r == 0 && outcome->remember)
-		r = link_write(a, l, arena, outcome, error);
+		r = link_write(a, i, arena, outcome, error);
 	return r;
 }
 
@@ -151,6 +167,8 @@ static int link_apply(struct applying *a, size_t i, struct rec_error *error)
 	struct rec_observed_outcome outcome;
 	struct rec_sync_link *l = a->links[i];
 	rec_arena_init(&arena, a->y->allocator);
+	a->left[i] = l->link;
+	l->left = &a->left[i];
 	int r = now_read(a, l, &arena, &link, &task, error);
 	if (r == 0)
 		r = rec_sync_decide(a->y, l, &link, task.status, &input, &outcome, error);
@@ -162,9 +180,46 @@ static int link_apply(struct applying *a, size_t i, struct rec_error *error)
 
 /* ---- One group ---- */
 
+static const struct rec_tracker_cursor *cursor_find(const struct rec_sync_tracker *of, struct rec_slice key)
+{
+	for (size_t i = 0; i < of->cursor_count; i++)
+		if (rec_slice_equal(of->cursors[i].key, key))
+			return &of->cursors[i];
+	return NULL;
+}
+
+static bool cursor_differs(const struct rec_sync_tracker *of, const struct rec_tracker_cursor *now)
+{
+	const struct rec_tracker_cursor *before = cursor_find(of, now->key);
+	return !before || !rec_slice_equal(before->value, now->value);
+}
+
+/* Has another pass stored cursors since this one began? */
+static int moved_look(struct rec_sync *y, struct rec_arena *arena, size_t tracker, struct rec_error *error)
+{
+	struct rec_sync_tracker now = {0}, *of = &y->of_trackers[tracker];
+	int r = rec_sync_cursors_read(y, arena, tracker, &now, error);
+	of->moved = of->moved || (r == 0 && now.cursor_count != of->cursor_count);
+	for (size_t i = 0; r == 0 && i < now.cursor_count; i++)
+		of->moved = of->moved || cursor_differs(of, &now.cursors[i]);
+	rec_free(y->allocator, (void *)(uintptr_t)now.cursors);
+	return r;
+}
+
+static int moved_look_all(struct rec_sync *y, struct rec_error *error)
+{
+	struct rec_arena arena;
+	int r = 0;
+	rec_arena_init(&arena, y->allocator);
+	for (size_t i = 0; r == 0 && i < y->trackers->count; i++)
+		r = moved_look(y, &arena, i, error);
+	rec_arena_release(&arena);
+	return r;
+}
+
 static int group_fill(struct applying *a, struct rec_error *error)
 {
-	int r = 0;
+	int r = moved_look_all(a->y, error);
 	memset(a->wrote, 0, sizeof a->wrote);
 	for (size_t i = 0; r == 0 && i < a->count; i++)
 		r = link_apply(a, i, error);
@@ -178,13 +233,15 @@ static int group_apply(struct applying *a, int (*fill)(struct applying *a, struc
 	if (r)
 		return r;
 	r = fill(a, error);
-	if (r) {
+	if (r)
 		rec_store_rollback(a->y->store);
-		return r;
-	}
-	r = rec_store_commit(a->y->store, error);
+	else
+		r = rec_store_commit(a->y->store, error);
+	for (size_t i = 0; i < a->count; i++)
+		a->links[i]->left = NULL;
 	for (size_t i = 0; r == 0 && i < a->count; i++) {
 		a->links[i]->pending = false;
+		a->links[i]->link = a->left[i];
 		a->links[i]->applied = a->links[i]->applied || a->wrote[i];
 	}
 	return r;
@@ -203,32 +260,66 @@ static bool unfinished(const struct rec_sync *y, size_t tracker)
 	return false;
 }
 
-static const struct rec_tracker_cursor *cursor_find(const struct rec_tracker_cursor *cursors, size_t count,
-						    struct rec_slice key)
+/* The link among those of the pass, which stand in the order of their tasks and addresses. */
+static const struct rec_sync_link *link_find(const struct rec_sync *y, const struct rec_link *wanted)
 {
-	for (size_t i = 0; i < count; i++)
-		if (rec_slice_equal(cursors[i].key, key))
-			return &cursors[i];
+	size_t low = 0, high = y->link_count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct rec_link *link = &y->links[middle].link;
+		int order = rec_slice_compare(link->task_id, wanted->task_id);
+		order = order ? order : rec_slice_compare(link->url, wanted->url);
+		if (order == 0)
+			return &y->links[middle];
+		low = order < 0 ? middle + 1 : low;
+		high = order < 0 ? high : middle;
+	}
 	return NULL;
 }
 
-static bool cursor_differs(const struct rec_sync_tracker *of, const struct rec_tracker_cursor *now)
+struct strangers {
+	const struct rec_sync *y;
+	size_t tracker;
+	struct rec_arena arena;
+	struct rec_link *links;
+	size_t count, capacity;
+	bool nomem;
+};
+
+static int stranger_find(void *context, const struct rec_link *link)
 {
-	const struct rec_tracker_cursor *before = cursor_find(of->cursors, of->cursor_count, now->key);
-	return !before || !rec_slice_equal(before->value, now->value);
+	struct strangers *s = context;
+	void *links = s->links;
+	struct rec_link kept;
+	if (!link->validator.data || s->y->trackers->find(s->y->trackers->context, link->url) != s->tracker)
+		return 0;
+	const struct rec_sync_link *own = link_find(s->y, link);
+	if (own && rec_sync_know_the_same(own->left ? own->left : &own->link, link))
+		return 0;
+	s->nomem = rec_sync_keep_link(&s->arena, link, &kept) ||
+		   rec_grow(s->arena.allocator, &links, &s->capacity, s->count + 1, sizeof kept);
+	s->links = links;
+	if (s->nomem)
+		return REC_END;
+	kept.validator = (struct rec_slice){NULL, 0};
+	s->links[s->count++] = kept;
+	return 0;
 }
 
-/* Writes those that differ from what is stored; those that did not come this time stay. */
-static int cursors_write(struct rec_sync *y, size_t tracker, struct rec_error *error)
+/* A link that is not as this pass left it may have been seen before what the new cursors pass over: it is to be asked
+ * about in full. */
+static int strangers_doubt(struct rec_sync *y, size_t tracker, struct rec_error *error)
 {
-	const struct rec_sync_tracker *of = &y->of_trackers[tracker];
-	struct rec_slice name = rec_slice_of(y->trackers->names[tracker]);
-	int r = 0;
-	for (size_t i = 0; r == 0 && i < of->cursors_new_count; i++)
-		if (cursor_differs(of, &of->cursors_new[i]))
-			r = rec_store_tracker_cursor_put(y->store, name, of->cursors_new[i].key,
-							 of->cursors_new[i].value, error);
-	return r;
+	struct strangers s = {.y = y, .tracker = tracker};
+	rec_arena_init(&s.arena, y->allocator);
+	int r = rec_store_links(y->store, (struct rec_slice){NULL, 0}, stranger_find, &s, error);
+	if (s.nomem)
+		r = rec_fail_nomem(error);
+	for (size_t i = 0; r >= 0 && i < s.count; i++)
+		r = rec_store_link_observed(y->store, &s.links[i], error);
+	rec_free(y->allocator, s.links);
+	rec_arena_release(&s.arena);
+	return r < 0 ? r : 0;
 }
 
 static bool cursors_differ(const struct rec_sync_tracker *of)
@@ -239,10 +330,23 @@ static bool cursors_differ(const struct rec_sync_tracker *of)
 	return false;
 }
 
+/* Writes those that differ from what is stored; those that did not come this time stay. */
+static int cursors_write(struct rec_sync *y, size_t tracker, struct rec_error *error)
+{
+	const struct rec_sync_tracker *of = &y->of_trackers[tracker];
+	struct rec_slice name = rec_slice_of(y->trackers->names[tracker]);
+	int r = strangers_doubt(y, tracker, error);
+	for (size_t i = 0; r == 0 && i < of->cursors_new_count; i++)
+		if (cursor_differs(of, &of->cursors_new[i]))
+			r = rec_store_tracker_cursor_put(y->store, name, of->cursors_new[i].key,
+							 of->cursors_new[i].value, error);
+	return r;
+}
+
 static bool cursors_due(const struct rec_sync *y, size_t tracker)
 {
 	const struct rec_sync_tracker *of = &y->of_trackers[tracker];
-	return of->cursors_new && !of->spoiled && cursors_differ(of) && !unfinished(y, tracker);
+	return of->cursors_new && !of->spoiled && !of->moved && cursors_differ(of) && !unfinished(y, tracker);
 }
 
 /* ---- All ---- */

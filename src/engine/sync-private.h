@@ -14,16 +14,17 @@ enum rec_sync_stage {
 };
 
 struct rec_sync_link {
-	struct rec_link link;   /* as it was when the pass began */
+	struct rec_link link;   /* as it was when the pass began, then as the pass left it */
 	struct rec_slice place; /* the address to ask */
 	size_t tracker;         /* REC_TRACKER_NONE */
 	uint32_t task;          /* index of (the first of) its id */
 	struct rec_observation observation;
 	struct rec_verdict verdict;
 	enum rec_sync_stage stage;
-	bool reread;  /* the observation is of a second reading */
-	bool pending; /* something is to be written */
-	bool applied; /* a status was written */
+	const struct rec_link *left; /* while its group is open: as the pass leaves it; else NULL */
+	bool reread;                 /* the observation is of a second reading */
+	bool pending;                /* something is to be written */
+	bool applied;                /* a status was written */
 };
 
 struct rec_sync_tracker {
@@ -32,6 +33,7 @@ struct rec_sync_tracker {
 	const struct rec_tracker_cursor *cursors_new; /* to be stored */
 	size_t cursors_new_count;
 	bool spoiled; /* an observation could not be taken: the new cursors are not kept */
+	bool moved;   /* another pass has stored other cursors since this one began */
 };
 
 struct rec_sync {
@@ -58,6 +60,11 @@ int rec_sync_made_done(struct rec_sync *y, const struct rec_link *link, bool *re
 int rec_sync_decide(struct rec_sync *y, struct rec_sync_link *l, const struct rec_link *link, enum rec_status stored,
 		    struct rec_observe_input *ret_input, struct rec_observed_outcome *ret_outcome,
 		    struct rec_error *error);
+/* Do two links know the same of an address? Only then is "unchanged" the same for both. */
+bool rec_sync_know_the_same(const struct rec_link *a, const struct rec_link *b);
+/* The cursors of a tracker as stored now, into *ret_of (whose array is the caller's to free). */
+int rec_sync_cursors_read(struct rec_sync *y, struct rec_arena *arena, size_t tracker, struct rec_sync_tracker *ret_of,
+			  struct rec_error *error);
 /* An absent text stays absent; REC_E_NOMEM without message. */
 int rec_sync_keep(struct rec_arena *arena, struct rec_slice text, struct rec_slice *ret_copy);
 int rec_sync_keep_link(struct rec_arena *arena, const struct rec_link *link, struct rec_link *ret_copy);

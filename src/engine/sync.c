@@ -165,7 +165,8 @@ static int links_read(struct rec_sync *y, struct rec_error *error)
 /* ---- Beginning: cursors ---- */
 
 struct cursor_gathering {
-	struct rec_sync *y;
+	const struct rec_allocator *allocator;
+	struct rec_arena *arena;
 	struct rec_sync_tracker *of;
 	bool nomem;
 };
@@ -175,8 +176,8 @@ static int cursor_gather(void *context, struct rec_slice key, struct rec_slice v
 	struct cursor_gathering *g = context;
 	struct rec_tracker_cursor cursor;
 	void *cursors = (void *)(uintptr_t)g->of->cursors;
-	g->nomem = rec_sync_keep(&g->y->arena, key, &cursor.key) || rec_sync_keep(&g->y->arena, value, &cursor.value) ||
-		   rec_grow(g->y->allocator, &cursors, &g->of->cursor_capacity, g->of->cursor_count + 1, sizeof cursor);
+	g->nomem = rec_sync_keep(g->arena, key, &cursor.key) || rec_sync_keep(g->arena, value, &cursor.value) ||
+		   rec_grow(g->allocator, &cursors, &g->of->cursor_capacity, g->of->cursor_count + 1, sizeof cursor);
 	g->of->cursors = cursors;
 	if (g->nomem)
 		return REC_END;
@@ -184,15 +185,20 @@ static int cursor_gather(void *context, struct rec_slice key, struct rec_slice v
 	return 0;
 }
 
+int rec_sync_cursors_read(struct rec_sync *y, struct rec_arena *arena, size_t tracker, struct rec_sync_tracker *ret_of,
+			  struct rec_error *error)
+{
+	struct cursor_gathering g = {y->allocator, arena, ret_of, false};
+	int r = rec_store_tracker_cursors(y->store, rec_slice_of(y->trackers->names[tracker]), cursor_gather, &g,
+					  error);
+	return g.nomem ? rec_fail_nomem(error) : r;
+}
+
 static int cursors_read(struct rec_sync *y, struct rec_error *error)
 {
 	int r = 0;
-	for (size_t i = 0; r == 0 && i < y->trackers->count; i++) {
-		struct cursor_gathering g = {y, &y->of_trackers[i], false};
-		r = rec_store_tracker_cursors(y->store, rec_slice_of(y->trackers->names[i]), cursor_gather, &g, error);
-		if (g.nomem)
-			r = rec_fail_nomem(error);
-	}
+	for (size_t i = 0; r == 0 && i < y->trackers->count; i++)
+		r = rec_sync_cursors_read(y, &y->arena, i, &y->of_trackers[i], error);
 	return r;
 }
 
@@ -282,7 +288,7 @@ static int pass_begin(struct rec_sync *y, const struct rec_slice *ids, size_t co
 		r = rec_fail_nomem(error);
 	if (r == 0)
 		r = results_make(y, error);
-	if (r == 0 && y->scope != REC_SYNC_IDS)
+	if (r == 0)
 		r = cursors_read(y, error);
 	if (r == 0)
 		r = index_make(y, error);
@@ -356,8 +362,7 @@ static bool to_be_asked(const struct rec_sync_link *l)
 	return l->stage == REC_SYNC_AGAIN;
 }
 
-/* Do two links know the same of an address? Only then is "unchanged" the same for both. */
-static bool know_the_same(const struct rec_link *a, const struct rec_link *b)
+bool rec_sync_know_the_same(const struct rec_link *a, const struct rec_link *b)
 {
 	return a->state == b->state && rec_slice_equal(a->validator, b->validator) &&
 	       rec_slice_equal(a->time, b->time) && rec_slice_equal(a->reason, b->reason) &&
@@ -371,7 +376,7 @@ static void question_add(struct rec_sync_link *l, const struct rec_sync_link *be
 	bool known = l->stage == REC_SYNC_IDLE && l->link.state != REC_OBSERVED_UNKNOWN;
 	struct rec_slice validator = known ? l->link.validator : (struct rec_slice){NULL, 0};
 	if (before && rec_slice_equal(before->place, l->place)) {
-		if (!known || !know_the_same(&before->link, &l->link))
+		if (!known || !rec_sync_know_the_same(&before->link, &l->link))
 			links[*count - 1].validator = (struct rec_slice){NULL, 0};
 	} else {
 		links[(*count)++] = (struct rec_link){.url = l->place, .validator = validator};
@@ -402,7 +407,7 @@ int rec_sync_question(struct rec_sync *y, size_t tracker, struct rec_sync_questi
 		before = l;
 	}
 	*ret_question = (struct rec_sync_question){.links = links, .count = count};
-	if (!again) {
+	if (!again && y->scope != REC_SYNC_IDS) {
 		ret_question->cursors = of->cursors;
 		ret_question->cursor_count = of->cursor_count;
 	}

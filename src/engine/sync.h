@@ -10,9 +10,12 @@
  *     rec_sync_free
  *
  * Nothing is written but by rec_sync_apply: by compare-and-set, decided again inside the write group on what is stored
- * then, one event each, and what is remembered of the link in the same group. A tracker's cursors are written with or
- * after the last observations they came with; not at all while one of them is still to be read again, or could not be
- * taken for what it says, so that nothing which was seen can be called unchanged before it was acted on.
+ * then, one event each, and what is remembered of the link in the same group.
+ *
+ * Cursors are handled with care, since a helper calls unchanged what it has listed before them. They are written with
+ * or after the last observations they came with; not at all while one of these is still to be read again, or could not
+ * be taken for what it says, or when another pass has stored cursors meanwhile. A link that is not as the pass left it,
+ * or that a pass saw while another moved the cursors on, is asked about in full the next time.
  */
 #ifndef REC_ENGINE_SYNC_H
 #define REC_ENGINE_SYNC_H

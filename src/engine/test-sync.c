@@ -345,7 +345,53 @@ static void test_cursors__wait_for_what_is_to_be_read_again(void **state)
 	sync_round(s, true, true);
 	assert_int_equal(status_of(s->w, "a"), REC_DONE);
 	sync_all(s);
-	assert_asked(&s->github, "+repo=c2 " ISSUE("1") "=v1 ");
+	assert_asked(&s->github, "+repo=c2 " ISSUE("1") "= ");
+}
+
+static void other_pass_moves_on(struct syncing *s)
+{
+	ok(s->w, rec_store_tracker_cursor_put(s->w->outside, S("github"), S("repo"), S("c9"), &s->w->error));
+}
+
+static void test_cursors__of_a_faster_pass_stand_and_what_came_late_is_asked_in_full(void **state)
+{
+	struct syncing *s = *state;
+	add(s->w, "a", REC_READY);
+	link_to(s, "a", ISSUE("1"));
+	say(&s->github, ISSUE("1"), REC_OBSERVED_OPEN, NULL, T("1"))->validator = S("v1");
+	s->github.cursor = "c1";
+	s->before_apply = other_pass_moves_on;
+	sync_all(s);
+	sync_all(s);
+	assert_asked(&s->github, "+repo=c9 " ISSUE("1") "= ");
+	sync_all(s);
+	assert_asked(&s->github, "+repo=c1 " ISSUE("1") "=v1 ");
+}
+
+static void link_comes_meanwhile(struct syncing *s)
+{
+	struct rec_link link = {.task_id = S("b"),
+				.url = S(ISSUE("2")),
+				.state = REC_OBSERVED_OPEN,
+				.time = S(T("1")),
+				.validator = S("v2")};
+	link_to(s, "b", ISSUE("2"));
+	ok(s->w, rec_store_link_observed(s->w->outside, &link, &s->w->error));
+}
+
+static void test_cursors__moving_on_a_link_that_the_pass_did_not_ask_about_is_asked_in_full(void **state)
+{
+	struct syncing *s = *state;
+	add(s->w, "a", REC_READY);
+	add(s->w, "b", REC_READY);
+	link_to(s, "a", ISSUE("1"));
+	say(&s->github, ISSUE("1"), REC_OBSERVED_OPEN, NULL, T("1"))->validator = S("v1");
+	say(&s->github, ISSUE("2"), REC_OBSERVED_OPEN, NULL, T("1"))->validator = S("v2");
+	s->github.cursor = "c1";
+	s->before_apply = link_comes_meanwhile; /* another pass has seen it, earlier than c1 */
+	sync_all(s);
+	sync_all(s);
+	assert_asked(&s->github, "+repo=c1 " ISSUE("1") "=v1 " ISSUE("2") "= ");
 }
 
 static void test_cursors__are_not_kept_when_an_observation_was_no_good(void **state)
@@ -505,6 +551,8 @@ int main(void)
 		sync_test(test_race__a_slow_pass_does_not_overwrite_a_newer_observation),
 		sync_test(test_race__a_link_or_task_that_is_no_more_is_left_alone),
 		sync_test(test_cursors__wait_for_what_is_to_be_read_again),
+		sync_test(test_cursors__of_a_faster_pass_stand_and_what_came_late_is_asked_in_full),
+		sync_test(test_cursors__moving_on_a_link_that_the_pass_did_not_ask_about_is_asked_in_full),
 		sync_test(test_cursors__are_not_kept_when_an_observation_was_no_good),
 		sync_test(test_unrecognised__a_change_waits_until_the_row_is_mended),
 		sync_test(test_failure__a_failed_group_changes_nothing_and_the_next_call_does_it),
