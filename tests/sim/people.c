@@ -106,6 +106,7 @@ bool sim_task_delete(struct sim *w, unsigned task)
 		return false;
 	}
 	w->tasks[task].bad = true;
+	w->tasks[task].known_us = 0; /* what is known of its link may go with it */
 	sim_say(w, "%s is deleted", w->tasks[task].id);
 	return rec_store_commit(w->keeper, NULL) == 0;
 }
@@ -147,6 +148,7 @@ unsigned sim_task_add(struct sim *w, enum rec_status status, unsigned depends_on
 		return task ? task - 1 : 0;
 	}
 	w->tasks[task].made = true;
+	sim_trackers_link(w, task);
 	return task;
 }
 

@@ -9,7 +9,7 @@
 
 static const struct planted {
 	const char *name;
-	enum rec_planted fault;
+	unsigned fault;       /* enum rec_planted, or SIM_PLANTED_FORGETS */
 	const char *rules[3]; /* part of what is said, one of these */
 	unsigned seeds_max;   /* caught within so many */
 } planted[] = {
@@ -25,6 +25,10 @@ static const struct planted {
 	 {"starts without a claim", "two living children", "ends while its process lives"},
 	 500},
 	{"claims look again", REC_PLANTED_NO_RECHECK, {"is claimed"}, 500},
+	{"what is known of a link is remembered",
+	 SIM_PLANTED_FORGETS,
+	 {"an older observation acts", "acts again", "becomes older"},
+	 500},
 };
 
 /* Which world catches it; 0: none. */

@@ -29,6 +29,9 @@
 #define SIM_SLOT_FOREIGN 1000u /* slots of dead conductors: this plus the folder's number */
 #define SIM_CALLS_MAX 5000u    /* of the store in one turn of a conductor */
 #define SIM_DEPTH_MAX 256
+#define SIM_ITEMS 6u /* issues and pull requests */
+#define SIM_VERSIONS_MAX 64u
+#define SIM_URL_BYTES 48
 #define SIM_SECOND INT64_C(1000000)
 
 /* What may go wrong, as a set. */
@@ -43,7 +46,10 @@ enum sim_fault {
 	SIM_OPERATOR = 128,    /* stop requests */
 	SIM_NO_MEMORY = 256,   /* a conductor's next allocations may fail */
 	SIM_ALL_FAULTS = 511,
+	SIM_TRACKERS = 512, /* issues change, trackers lie, lag, reorder and fail; drawn apart from the others */
 };
+/* Beside enum rec_planted: a pass over links forgets what it knew. */
+#define SIM_PLANTED_FORGETS 0x10000u
 
 /* What a process does. */
 enum sim_script {
@@ -80,6 +86,21 @@ struct sim_task {
 	int64_t children; /* how many were started, in all */
 	int scripts[8];   /* what its next children do; -1: as the seed says */
 	unsigned script_count, script_next;
+	int64_t known_us; /* the tracker's time of the newest observation that is remembered of its link */
+};
+
+/* One state of an item at its tracker. */
+struct sim_version {
+	enum rec_observed state;
+	const char *reason;
+	int64_t second; /* the tracker's clock tells no less */
+	int64_t comments;
+	unsigned number; /* of all changes, in order */
+};
+struct sim_item {
+	bool pull;
+	struct sim_version versions[SIM_VERSIONS_MAX];
+	unsigned count;
 };
 
 struct sim_process {
@@ -177,6 +198,11 @@ struct sim {
 	struct sim_batch batches[SIM_CONDUCTORS_MAX];
 	struct sim_folder folders[SIM_FOLDERS_MAX];
 	struct sim_process processes[SIM_PROCESSES_MAX];
+	struct sim_item items[SIM_ITEMS];
+	unsigned versions; /* of all items */
+	bool liars;        /* helpers may tell what is not so */
+	struct sim_syncer *syncers[2];
+	int64_t event_seq; /* up to here the trackers' events were checked */
 	unsigned nesting;
 	unsigned blockers; /* made so far */
 	bool quiet;        /* the second part */
@@ -266,6 +292,15 @@ bool sim_blocker_add(struct sim *w, unsigned task);
 bool sim_blockers_answer(struct sim *w, unsigned task); /* all open ones */
 bool sim_task_delete(struct sim *w, unsigned task);
 int sim_task_find(const struct sim *w, struct rec_slice id); /* -1: none */
+
+/* ---- Trackers, and passes over links (trackers.c) ---- */
+
+int sim_trackers_open(struct sim *w);
+void sim_trackers_close(struct sim *w);
+void sim_trackers_link(struct sim *w, unsigned task);
+/* An item changes, or a pass takes a step. */
+void sim_trackers_act(struct sim *w);
+void sim_trackers_settle(struct sim *w);
 
 /* ---- Rules (rules.c) ---- */
 

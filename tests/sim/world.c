@@ -114,6 +114,8 @@ void sim_interrupt(struct sim *w, struct sim_conductor *c, bool in_group)
 		sim_conductor_die(c);
 	else if (people && sim_chance(w, 12))
 		sim_people_act(w);
+	else if (!w->quiet && (w->options.faults & SIM_TRACKERS) && sim_chance(w, 15))
+		sim_trackers_act(w);
 	else if (sim_chance(w, 30))
 		sim_pass(w, 1000);
 	else if (sim_chance(w, 20))
@@ -165,6 +167,8 @@ void sim_turn(struct sim *w)
 		if (!w->quiet && (w->options.faults & SIM_PEOPLE))
 			sim_people_act(w);
 	}
+	if (!w->quiet && (w->options.faults & SIM_TRACKERS))
+		sim_trackers_act(w);
 	if (!w->quiet)
 		disaster(w);
 }
@@ -218,6 +222,7 @@ bool sim_run(struct sim *w)
 {
 	for (unsigned turn = 0; turn < w->options.turns && !w->violation[0]; turn++)
 		sim_turn(w);
+	sim_trackers_settle(w);
 	if (!w->violation[0] && sim_settle(w, 6000))
 		sim_rules_at_the_end(w);
 	return !w->violation[0];
@@ -246,6 +251,8 @@ struct sim_options sim_options_from_seed(uint64_t seed)
 	m->stop_on_failure = rec_random_below(&r, 6) == 0;
 	m->ignore_blockers = rec_random_below(&r, 8) == 0;
 	m->ahead_after = rec_random_below(&r, 3) != 0; /* worlds are too small for the usual number */
+	if (rec_random_below(&r, 3) == 0)
+		o.faults |= SIM_TRACKERS;
 	return o;
 }
 
@@ -256,6 +263,9 @@ int sim_open(struct sim *w, const struct sim_options *options)
 	w->clock.now_monotonic_us = 1000 * SIM_SECOND;
 	const struct rec_store_options store = {.mode = REC_STORE_INIT, .clock = &w->clock.clock};
 	int r = rec_store_memory_open("", &store, &w->keeper, NULL);
+	if (r)
+		return r;
+	r = sim_trackers_open(w);
 	if (r)
 		return r;
 	for (unsigned i = 0; i < SIM_CONDUCTORS_MAX; i++)
@@ -297,6 +307,7 @@ void sim_close(struct sim *w)
 			sim_conductor_die(&w->conductors[i]);
 	}
 	sim_conductors_bury(w);
+	sim_trackers_close(w);
 	w->keeper = rec_store_close(w->keeper);
 }
 
