@@ -28,6 +28,7 @@ import dispatch
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SCHEMA = ROOT / "tests/data/codeframe/codeframe-schema.sql"
 REACTION_SIZE = 10000
+FILES_SIZE_MAX = 100000
 TOLERANCE = 1.10
 
 
@@ -65,6 +66,18 @@ class Bench:
             self.run(size, "measure-feed", folder, 3 if self.smoke else 9)
         finally:
             shutil.rmtree(folder)
+
+    def files(self, sizes, changes):
+        """A directory of task files; not beyond a size that is made in reasonable time."""
+        for size in sizes:
+            if size > FILES_SIZE_MAX:
+                continue
+            folder = pathlib.Path(tempfile.mkdtemp(prefix="reconciler-bench-"))
+            try:
+                print(f"bench: {size:,} task files", file=sys.stderr)
+                self.run(size, "measure-files", folder / "tasks", size, 3 if self.smoke else 9, changes)
+            finally:
+                shutil.rmtree(folder)
 
     def reaction(self, commits):
         if not self.command.exists():
@@ -112,6 +125,13 @@ def goals_of(values):
     for size in sizes[-1:]:
         memory = values[size]["bytes_per_task"]
         yield f"memory beyond the ids, {size:,} tasks", f"{memory:.0f} B/task", "100 B/task", memory / 100
+    for size in [size for size in sizes if "files_ratio" in values[size]]:
+        v = values[size]
+        yield (f"task files, first look at {size:,} / reading and parsing them bare", f"{v['files_ratio']:.2f} x",
+               "1.25 x", v["files_ratio"] / 1.25)
+        yield f"task files, idle look, {size:,} tasks", f"{v['files_idle_us']:.2f} µs", "5 µs", v["files_idle_us"] / 5
+        yield (f"task files, reaction to an edit, {size:,} tasks, median", f"{v['files_reaction_us'] / 1e3:.3f} ms", "1 ms",
+               v["files_reaction_us"] / 1000)
     for mode in ("NORMAL", "FULL"):
         v = values.get(f"watch {mode}")
         if v:
@@ -140,6 +160,12 @@ ROWS = [  # (what, key, unit, factor)
     ("watch: look after 1 change", "tick_1_us", "µs", 1),
     ("watch: look after 10 changes", "tick_10_us", "µs", 1),
     ("watch: look after 1,000 changes", "tick_1000_us", "µs", 1),
+    ("task files: first look", "files_first_us", "ms", 1e-3),
+    ("task files: read and parsed bare", "files_bare_us", "ms", 1e-3),
+    ("task files: look after 1 edit", "files_tick_1_us", "µs", 1),
+    ("task files: look after 10 edits", "files_tick_10_us", "µs", 1),
+    ("task files: look after 1,000 edits", "files_tick_1000_us", "ms", 1e-3),
+    ("task files: reaction to an edit, 99th percentile", "files_reaction_p99_us", "ms", 1e-3),
     ("memory beyond the ids, belief and check", "bytes_per_task", "B/task", 1),
     ("of that, the belief", "belief_bytes_per_task", "B/task", 1),
     ("largest resident set of the command", "command_rss_kib", "MiB", 1 / 1024),
@@ -203,6 +229,7 @@ def main():
     bench = Bench(options.build, options.smoke)
     for size in map(int, sizes.split(",")):
         bench.size(size)
+    bench.files(map(int, sizes.split(",")), 20 if options.smoke else 1000)
     bench.reaction(20 if options.smoke else 1000)
     if bench.command.exists():
         bench.values["calls"] = calls.measure(options.build, options.smoke)

@@ -11,15 +11,6 @@ struct reading {
 	struct rec_error *error;
 };
 
-static int text_keep(struct reading *d, struct rec_slice text, struct rec_slice *out)
-{
-	char *copy = rec_arena_strndup(d->arena, text.data, text.length);
-	if (!copy)
-		return rec_fail_nomem(d->error);
-	*out = (struct rec_slice){copy, text.length};
-	return 0;
-}
-
 static int token_next(struct reading *d, struct rec_json_token *token)
 {
 	int r = rec_json_next(&d->reader, token, d->error);
@@ -28,9 +19,9 @@ static int token_next(struct reading *d, struct rec_json_token *token)
 	return r;
 }
 
-static size_t here(const struct reading *d)
+static uint32_t here(const struct reading *d)
 {
-	return (size_t)(d->reader.window_offset + d->reader.position);
+	return (uint32_t)(d->reader.window_offset + d->reader.position);
 }
 
 /* The containers that are open, innermost last. */
@@ -38,7 +29,7 @@ struct open_nodes {
 	struct rec_files_node *stack[REC_JSON_DEPTH_MAX + 1], **tails[REC_JSON_DEPTH_MAX + 1];
 	size_t depth;
 	struct rec_slice key;
-	size_t key_start;
+	uint32_t key_start;
 };
 
 static struct rec_files_node *node_add(struct reading *d, struct open_nodes *o, const struct rec_json_token *token)
@@ -49,7 +40,7 @@ static struct rec_files_node *node_add(struct reading *d, struct open_nodes *o, 
 	*node = (struct rec_files_node){
 		.type = token->type,
 		.key = o->key,
-		.start = (size_t)token->offset,
+		.start = (uint32_t)token->offset,
 		.end = here(d),
 		.key_start = o->key_start,
 	};
@@ -64,7 +55,7 @@ static int value_take(struct reading *d, struct open_nodes *o, const struct rec_
 	if (!node)
 		return rec_fail_nomem(d->error);
 	if (token->type == REC_JSON_STRING || token->type == REC_JSON_NUMBER)
-		return text_keep(d, token->text, &node->text);
+		node->text = token->text;
 	if (token->type == REC_JSON_OBJECT_BEGIN || token->type == REC_JSON_ARRAY_BEGIN) {
 		o->depth++;
 		o->stack[o->depth] = node;
@@ -82,8 +73,9 @@ static int key_take(struct reading *d, struct open_nodes *o, const struct rec_js
 		if (rec_slice_equal(n->key, token->text))
 			return rec_fail(d->error, REC_E_INVALID, "the key \"%s\" stands twice",
 					rec_text_shown(shown, sizeof shown, token->text));
-	o->key_start = (size_t)token->offset;
-	return text_keep(d, token->text, &o->key);
+	o->key_start = (uint32_t)token->offset;
+	o->key = token->text;
+	return 0;
 }
 
 static int container_end(struct reading *d, struct open_nodes *o)
@@ -129,20 +121,22 @@ static int document_read(struct reading *d, struct rec_files_node **ret_root)
 	return 0;
 }
 
+/* The reader's window is a copy in the arena, all of it at once: nothing of it moves, so what tokens point to stays. */
 int rec_files_document(struct rec_slice text, struct rec_arena *arena, struct rec_files_node **ret_root,
 		       struct rec_error *error)
 {
 	struct reading d = {.arena = arena, .error = error};
+	if (text.length >= UINT32_MAX)
+		return rec_fail(error, REC_E_LIMIT, "the text is longer than 4 GiB");
+	char *copy = rec_arena_strndup(arena, text.data, text.length);
+	if (!copy)
+		return rec_fail_nomem(error);
 	rec_json_init(&d.reader, arena->allocator, text.length + 1);
-	char *space = rec_json_space(&d.reader, text.length ? text.length : 1);
-	if (space && text.length)
-		memcpy(space, text.data, text.length);
-	if (space)
-		rec_json_added(&d.reader, text.length);
+	d.reader.window.data = copy;
+	d.reader.window.length = text.length;
+	d.reader.window.capacity = text.length + 1;
 	rec_json_finish(&d.reader);
-	int r = space ? document_read(&d, ret_root) : rec_fail_nomem(error);
-	rec_json_release(&d.reader);
-	return r;
+	return document_read(&d, ret_root);
 }
 
 struct rec_files_node *rec_files_member(const struct rec_files_node *object, const char *key)

@@ -2,6 +2,8 @@
  * version until it ends, so that a file that cannot be read half-way leaves the image as it was. */
 #include "store/files.h"
 
+#include <endian.h>
+
 #define NOTED_MAX 100000u
 
 struct rec_files_file *rec_files_file(const struct rec_files *f, const char *name)
@@ -35,17 +37,22 @@ void rec_files_change_end(struct rec_files *f, bool keep)
 
 static uint64_t mix(uint64_t sum, uint64_t value)
 {
-	for (unsigned i = 0; i < 8; i++, value >>= 8)
-		sum = (sum ^ (value & 255)) * UINT64_C(1099511628211);
-	return sum;
+	sum = (sum ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+	return sum ^ sum >> 32;
 }
 
 /* A sum that does not depend on the order of the files. */
 static uint64_t file_print(const char *name, const struct rec_files_identity *identity)
 {
-	uint64_t sum = UINT64_C(14695981039346656037);
-	for (const unsigned char *at = (const unsigned char *)name; *at; at++)
-		sum = (sum ^ *at) * UINT64_C(1099511628211);
+	size_t length = strlen(name);
+	uint64_t sum = length, word = 0;
+	for (; length >= sizeof word; name += sizeof word, length -= sizeof word) {
+		memcpy(&word, name, sizeof word);
+		sum = mix(sum, le64toh(word));
+	}
+	word = 0;
+	memcpy(&word, name, length);
+	sum = mix(sum, le64toh(word));
 	sum = mix(sum, identity->inode);
 	sum = mix(sum, (uint64_t)identity->size);
 	sum = mix(sum, (uint64_t)identity->mtime_ns);

@@ -4,8 +4,6 @@
 #include "base/text.h"
 #include "store/files.h"
 
-#include <stdio.h>
-
 #define SUFFIX ".json"
 #define SUFFIX_BYTES (sizeof SUFFIX - 1)
 #define ENCODED_BYTES_MAX 200u
@@ -38,11 +36,15 @@ static size_t encode(struct rec_slice id, char out[3 * REC_ID_BYTES_MAX + 1])
 char *rec_files_name(struct rec_slice id, char out[REC_FILES_NAME_BYTES])
 {
 	char encoded[3 * REC_ID_BYTES_MAX + 1], hash[REC_SHA256_HEX_BYTES];
-	if (encode(id, encoded) <= ENCODED_BYTES_MAX)
-		snprintf(out, REC_FILES_NAME_BYTES, "%.*s" SUFFIX, (int)ENCODED_BYTES_MAX, encoded);
-	else
-		snprintf(out, REC_FILES_NAME_BYTES, "%.*s~%s" SUFFIX, (int)HASHED_BYTES, encoded,
-			 rec_sha256_hex(id, hash));
+	size_t length = encode(id, encoded);
+	if (length > ENCODED_BYTES_MAX) {
+		length = HASHED_BYTES;
+		encoded[length++] = '~';
+		memcpy(encoded + length, rec_sha256_hex(id, hash), sizeof hash - 1);
+		length += sizeof hash - 1;
+	}
+	memcpy(out, encoded, length);
+	memcpy(out + length, SUFFIX, sizeof SUFFIX);
 	return out;
 }
 

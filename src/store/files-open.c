@@ -70,6 +70,7 @@ void rec_files_close(struct rec_store *s)
 	rec_memory_disembed(&f->memory);
 	rec_files_pending_clear(f);
 	rec_buffer_release(&f->steps);
+	rec_buffer_release(&f->text);
 	rec_buffer_release(&f->events);
 	rec_arena_release(&f->noted_arena);
 	rec_free(a, f->noted);
@@ -97,6 +98,7 @@ static struct rec_files *handle_new(const struct rec_store_options *options, con
 	rec_memory_map_init(&f->files, a);
 	rec_memory_map_init(&f->warnings, a);
 	rec_buffer_init(&f->steps, a, EVENTS_BYTES_MAX);
+	rec_buffer_init(&f->text, a, REC_FILES_TASK_BYTES_MAX);
 	rec_buffer_init(&f->events, a, EVENTS_BYTES_MAX);
 	rec_arena_init(&f->noted_arena, a);
 	f->noted_base = rec_random_u64() | 1;

@@ -144,6 +144,16 @@ static int number_set(const struct rec_files_field *field, struct rec_slice text
 	return 0;
 }
 
+/* With a NUL behind it: some are names of files. */
+static int text_read(struct rec_slice text, struct rec_arena *arena, struct rec_slice *ret, struct rec_error *error)
+{
+	const char *copy = rec_arena_strndup(arena, text.data, text.length);
+	if (!copy)
+		return rec_fail_nomem(error);
+	*ret = (struct rec_slice){copy, text.length};
+	return 0;
+}
+
 static int field_read(const struct rec_files_field *field, const struct rec_files_node *node, struct rec_arena *arena,
 		      void *record, struct rec_error *error)
 {
@@ -157,8 +167,7 @@ static int field_read(const struct rec_files_field *field, const struct rec_file
 		return texts_read(node, arena, value, more, error);
 	if (wanted == REC_JSON_NUMBER)
 		return number_set(field, node->text, value, more) ? damaged(field, error) : 0;
-	*(struct rec_slice *)value = node->text;
-	return 0;
+	return text_read(node->text, arena, value, error);
 }
 
 int rec_files_record_read(struct rec_slice json, const struct rec_files_record *type, struct rec_arena *arena,

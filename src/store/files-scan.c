@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -19,6 +20,7 @@
 #define YOUNG_NS INT64_C(20000000)
 #define RESCAN_US INT64_C(60000000) /* the safety net below the wake-ups */
 #define LIST_BYTES ((size_t)32 << 10)
+#define TEXT_KEPT ((size_t)1 << 20)
 #define READ_PIECE ((size_t)16 << 10)
 #define OPEN_FLAGS (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
@@ -161,16 +163,16 @@ static int text_take(struct rec_files *f, const char *name, struct rec_slice tex
 /* Reads a file of `directory` as the task file `name`. */
 static int file_take(struct rec_files *f, int directory, const char *from, const char *name, struct rec_error *error)
 {
-	struct rec_buffer text;
 	struct stat status;
 	const char *problem = NULL;
-	rec_buffer_init(&text, f->memory.store.allocator, REC_FILES_TASK_BYTES_MAX);
-	int r = rec_files_read(f, directory, from, &text, &status, &problem, error);
+	rec_buffer_clear(&f->text);
+	int r = rec_files_read(f, directory, from, &f->text, &status, &problem, error);
 	if (r == REC_NOT_FOUND)
 		r = rec_files_image_put(f, name, NULL, NULL, error);
 	else if (r >= 0)
-		r = text_take(f, name, rec_buffer_slice(&text), &status, problem, error);
-	rec_buffer_release(&text);
+		r = text_take(f, name, rec_buffer_slice(&f->text), &status, problem, error);
+	if (f->text.capacity > TEXT_KEPT)
+		rec_buffer_release(&f->text);
 	return r;
 }
 
@@ -244,19 +246,31 @@ int rec_files_look(struct rec_files *f, const char *name, struct rec_error *erro
 
 /* ---- The whole directory ---- */
 
-static int entries_look(struct rec_files *f, const char *entries, size_t length, struct rec_error *error)
+/* Looked at in the order of their names: then rows are put at the end of their tables, not all over them. */
+struct names {
+	struct rec_arena arena;
+	const char **list;
+	size_t count, capacity;
+};
+
+static int entries_take(struct rec_files *f, struct names *names, const char *entries, size_t length,
+			struct rec_error *error)
 {
-	int r = 0;
-	for (size_t at = 0; r == 0 && at < length;) {
+	for (size_t at = 0; at < length;) {
 		const struct rec_files_entry *entry = (const void *)(entries + at);
-		if (rec_files_name_matters(entry->name))
-			r = rec_files_look(f, entry->name, error);
 		at += entry->length;
+		if (!rec_files_name_matters(entry->name))
+			continue;
+		char *copy = rec_arena_strndup(&names->arena, entry->name, strlen(entry->name));
+		if (!copy || rec_grow(f->memory.store.allocator, (void **)&names->list, &names->capacity,
+				      names->count + 1, sizeof *names->list) < 0)
+			return rec_fail_nomem(error);
+		names->list[names->count++] = copy;
 	}
-	return r;
+	return 0;
 }
 
-static int entries_all(struct rec_files *f, int fd, char *entries, struct rec_error *error)
+static int names_take(struct rec_files *f, int fd, char *entries, struct names *names, struct rec_error *error)
 {
 	for (;;) {
 		ssize_t got = f->io->list(f->io->context, fd, entries, LIST_BYTES);
@@ -264,10 +278,29 @@ static int entries_all(struct rec_files *f, int fd, char *entries, struct rec_er
 			return fail_file(f, errno, ".", error);
 		if (got == 0)
 			return 0;
-		int r = entries_look(f, entries, (size_t)got, error);
+		int r = entries_take(f, names, entries, (size_t)got, error);
 		if (r < 0)
 			return r;
 	}
+}
+
+static int name_order(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int entries_all(struct rec_files *f, int fd, char *entries, struct rec_error *error)
+{
+	struct names names = {0};
+	rec_arena_init(&names.arena, f->memory.store.allocator);
+	int r = names_take(f, fd, entries, &names, error);
+	if (r == 0 && names.count)
+		qsort(names.list, names.count, sizeof *names.list, name_order);
+	for (size_t i = 0; r == 0 && i < names.count; i++)
+		r = rec_files_look(f, names.list[i], error);
+	rec_free(f->memory.store.allocator, names.list);
+	rec_arena_release(&names.arena);
+	return r;
 }
 
 static int gone_take(struct rec_files *f, struct rec_error *error)

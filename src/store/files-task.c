@@ -400,6 +400,11 @@ static int id_take(struct taking *t, const struct rec_files_node *root, const ch
 	char wanted[REC_FILES_NAME_BYTES], shown[100];
 	struct rec_files_task *out = t->out;
 	const struct rec_files_node *node = rec_files_member(root, "id");
+	if (node && node->type == REC_JSON_STRING && !rec_id_problem(node->text) &&
+	    strcmp(rec_files_name(node->text, wanted), name) == 0) {
+		out->task.id = node->text;
+		return 0;
+	}
 	int r = name_take(name, t->arena, out);
 	if (r == REC_E_NOMEM)
 		return rec_fail_nomem(t->error);
@@ -411,11 +416,7 @@ static int id_take(struct taking *t, const struct rec_files_node *root, const ch
 	if (node->type != REC_JSON_STRING || rec_id_problem(node->text))
 		return bad(out, t->arena, "its key \"id\" is no id",
 			   rec_text_shown(shown, sizeof shown, node_shown(t, node)));
-	if (strcmp(rec_files_name(node->text, wanted), name) != 0)
-		return bad(out, t->arena, "its key \"id\" names another task",
-			   rec_text_shown(shown, sizeof shown, node->text));
-	out->task.id = node->text;
-	return 0;
+	return bad(out, t->arena, "its key \"id\" names another task", rec_text_shown(shown, sizeof shown, node->text));
 }
 
 static int task_complete(struct taking *t, const struct rec_files_node *root)

@@ -31,11 +31,12 @@ struct rec_files_node {
 	enum rec_json_type type; /* OBJECT_BEGIN and ARRAY_BEGIN stand for the whole */
 	struct rec_slice key;    /* in an object */
 	struct rec_slice text;   /* of a string (unescaped) or a number */
-	size_t start, end;       /* the value's bytes */
-	size_t key_start;        /* of the key's quote, in an object */
+	uint32_t start, end;     /* the value's bytes */
+	uint32_t key_start;      /* of the key's quote, in an object */
 	struct rec_files_node *child, *next;
 };
-/* The one document in `text`; nodes and texts live in `arena`. 0, REC_E_NOMEM, REC_E_INVALID or REC_E_LIMIT with why.
+/* The one document in `text` (under 4 GiB); nodes and texts live in `arena`. 0, REC_E_NOMEM, REC_E_INVALID or
+ * REC_E_LIMIT with why.
  */
 int rec_files_document(struct rec_slice text, struct rec_arena *arena, struct rec_files_node **ret_root,
 		       struct rec_error *error);
@@ -195,6 +196,7 @@ struct rec_files {
 	int log_fd;                            /* for reading or, in a group, writing; -1 */
 	int watch, watch_directory, watch_rec; /* inotify; -1: none */
 	struct rec_memory_map files, warnings;
+	struct rec_buffer text;       /* of the file that is looked at */
 	bool cleaned;                 /* see rec_files_fresh_clean */
 	uint64_t print, print_before; /* a sum over all files; as it was before the image began to change */
 	uint32_t pass;
