@@ -18,7 +18,7 @@ def package(build):
         print("bench: Python is left out (cffi or setuptools is missing: scripts/install-deps check)", file=sys.stderr)
         return None
     folder = build / "bindings/python/package"
-    if not (folder / "reconciler").exists():
+    if not (build / "bindings/python/python-package.stamp").exists():  # else ninja keeps it
         stamp = build / "python-package.stamp"
         subprocess.run([ROOT / "bindings/python/build-for-tests", ROOT / "bindings/python", build, folder, sys.executable,
                         stamp], check=True)
