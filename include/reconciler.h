@@ -436,8 +436,9 @@ REC_PUBLIC int rec_task_delete(struct reconciler *reconciler, const char *task_i
 
 typedef int rec_blocker_callback(void *context, const struct rec_blocker_info *blocker);
 
-/* blocker: task_id and question; id NULL makes a UUID, created_by NULL means "human"; answer, status and times are
- * ignored. ret_id: at least REC_ID_BYTES_MAX + 1 bytes, or NULL. REC_NOT_FOUND: no such task. REC_EXISTS. */
+/* blocker: task_id (NULL: it is about no task) and question; id NULL makes a UUID, created_by NULL means "human";
+ * answer, status and times are ignored. ret_id: at least REC_ID_BYTES_MAX + 1 bytes, or NULL. REC_NOT_FOUND: no such
+ * task. REC_EXISTS. REC_E_UNSUPPORTED: about no task, in a store that keeps blockers with their tasks. */
 REC_PUBLIC int rec_blocker_create(struct reconciler *reconciler, const struct rec_blocker_info *blocker, char *ret_id,
 				  struct rec_error *error);
 /* OPEN -> ANSWERED; the task is untouched until it is reconciled. REC_NOT_FOUND; REC_REFUSED if RESOLVED. */

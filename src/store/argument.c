@@ -151,7 +151,7 @@ static int blocker_rest_check(const struct rec_blocker *blocker, struct rec_erro
 
 int rec_argument_blocker(const struct rec_blocker *blocker, struct rec_error *error)
 {
-	int r = rec_argument_id("task id", blocker->task_id, error);
+	int r = blocker->task_id.data ? rec_argument_id("task id", blocker->task_id, error) : 0;
 	return r < 0 ? r : blocker_rest_check(blocker, error);
 }
 

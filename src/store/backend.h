@@ -17,6 +17,9 @@ struct rec_store_ops {
 	const char *backend; /* "sqlite" */
 	void (*close)(struct rec_store *s);
 
+	/* may: blockers of no task (their task_id is absent); where not, the wrapper refuses them */
+	bool keeps_loose_blockers;
+
 	/* reads: as the wrappers of store.h */
 	int (*snapshot)(struct rec_store *s, const struct rec_slice *ids, size_t count, unsigned fields,
 			struct rec_snapshot *out,

@@ -15,8 +15,12 @@ static int blocker_put(struct rec_memory_store *m, const struct rec_blocker *blo
 	struct rec_memory_blocker *row = rec_memory_blocker_new(m->data->allocator, blocker);
 	if (!row)
 		return rec_fail_nomem(error);
-	struct rec_slice at = rec_memory_key_join(&key, row->blocker.task_id, row->blocker.created_at, row->blocker.id);
-	int r = rec_memory_put(m, REC_MEMORY_BLOCKERS_OF_TASK, at, rec_memory_row_share(row), error);
+	struct rec_slice at;
+	int r = 0;
+	if (row->blocker.task_id.data) {
+		at = rec_memory_key_join(&key, row->blocker.task_id, row->blocker.created_at, row->blocker.id);
+		r = rec_memory_put(m, REC_MEMORY_BLOCKERS_OF_TASK, at, rec_memory_row_share(row), error);
+	}
 	at = rec_memory_key_join(&key, row->blocker.created_at, row->blocker.id, NONE);
 	if (r == 0)
 		r = rec_memory_put(m, REC_MEMORY_BLOCKERS_BY_TIME, at, rec_memory_row_share(row), error);
@@ -26,15 +30,21 @@ static int blocker_put(struct rec_memory_store *m, const struct rec_blocker *blo
 	return r;
 }
 
+/* A blocker of no task changes none. */
+static int note_task(struct rec_memory_store *m, const struct rec_blocker *blocker, struct rec_error *error)
+{
+	return blocker->task_id.data ? rec_memory_note(m, blocker->task_id, error) : 0;
+}
+
 int rec_memory_blocker_create(struct rec_store *s, const struct rec_blocker *blocker, struct rec_error *error)
 {
 	struct rec_memory_store *m = rec_memory_of(s);
-	if (!rec_memory_get(m, REC_MEMORY_TASKS, blocker->task_id))
+	if (blocker->task_id.data && !rec_memory_get(m, REC_MEMORY_TASKS, blocker->task_id))
 		return REC_NOT_FOUND;
 	if (blocker_of(m, blocker->id))
 		return REC_EXISTS;
 	int r = blocker_put(m, blocker, error);
-	return r < 0 ? r : rec_memory_note(m, blocker->task_id, error);
+	return r < 0 ? r : note_task(m, blocker, error);
 }
 
 int rec_memory_blocker_answer(struct rec_store *s, struct rec_slice id, struct rec_slice text, struct rec_error *error)
@@ -50,7 +60,7 @@ int rec_memory_blocker_answer(struct rec_store *s, struct rec_slice id, struct r
 	after.status = REC_ANSWERED;
 	after.answer = text;
 	after.answered_at = rec_store_now(s, now);
-	int r = rec_memory_note(m, before->task_id, error);
+	int r = note_task(m, before, error);
 	return r < 0 ? r : blocker_put(m, &after, error);
 }
 
@@ -66,7 +76,7 @@ int rec_memory_blocker_resolve(struct rec_store *s, struct rec_slice id, struct 
 		return REC_REFUSED;
 	struct rec_blocker after = *before;
 	after.status = REC_RESOLVED;
-	int r = rec_memory_note(m, before->task_id, error);
+	int r = note_task(m, before, error);
 	return r < 0 ? r : blocker_put(m, &after, error);
 }
 

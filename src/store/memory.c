@@ -124,6 +124,7 @@ static const struct rec_store_ops memory_ops = {
 	.parent = rec_memory_parent,
 	.children = rec_memory_children,
 	.mark_composite = rec_memory_mark_composite,
+	.keeps_loose_blockers = true,
 	.blocker_create = rec_memory_blocker_create,
 	.blocker_answer = rec_memory_blocker_answer,
 	.blocker_resolve = rec_memory_blocker_resolve,

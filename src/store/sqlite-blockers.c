@@ -85,7 +85,7 @@ int rec_sqlite_blocker_create(struct rec_store *store, const struct rec_blocker 
 {
 	struct rec_sqlite *s = rec_sqlite_of(store);
 	enum rec_blocker_status status;
-	int r = task_exists(s, blocker->task_id, error);
+	int r = blocker->task_id.data ? task_exists(s, blocker->task_id, error) : 0;
 	if (r)
 		return r;
 	r = status_of(s, blocker->id, &status, error);

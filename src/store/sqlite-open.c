@@ -314,6 +314,7 @@ const struct rec_store_ops rec_sqlite_ops = {
 	.parent = rec_sqlite_parent,
 	.children = rec_sqlite_children,
 	.mark_composite = rec_sqlite_mark_composite,
+	.keeps_loose_blockers = true,
 	.blocker_create = rec_sqlite_blocker_create,
 	.blocker_answer = rec_sqlite_blocker_answer,
 	.blocker_resolve = rec_sqlite_blocker_resolve,

@@ -217,7 +217,8 @@ void rec_store_on_rollup(struct rec_store *s, rec_rollup_fn *fn, void *context);
 int rec_store_set_status(struct rec_store *s, struct rec_slice id, enum rec_status from, enum rec_status to,
 			 enum rec_status *ret_now, rec_rollup_fn *on_rollup, void *context, struct rec_error *error);
 
-/* blocker->task_id must exist (REC_NOT_FOUND, which comes before REC_EXISTS). status OPEN unless given otherwise
+/* blocker->task_id must exist (REC_NOT_FOUND, which comes before REC_EXISTS), or be absent: a question that is about no
+ * task, which some stores do not keep (REC_E_UNSUPPORTED). status OPEN unless given otherwise
  * (import). created_at absent -> now; created_by ("human", "agent", "system") absent -> "human". */
 int rec_store_blocker_create(struct rec_store *s, const struct rec_blocker *blocker, struct rec_error *error);
 /* OPEN -> ANSWERED (an ANSWERED one may be answered again). REC_NOT_FOUND; REC_REFUSED if RESOLVED. The task is

@@ -225,6 +225,9 @@ int rec_store_blocker_create(struct rec_store *s, const struct rec_blocker *bloc
 	if (!complete.created_by.data)
 		complete.created_by = rec_slice_of("human");
 	r = rec_argument_blocker(blocker, error);
+	if (r == 0 && !blocker->task_id.data && !s->ops->keeps_loose_blockers)
+		r = rec_fail(error, REC_E_UNSUPPORTED,
+			     "blocker: this store keeps a blocker with its task (name the task it is about)");
 	if (r == 0)
 		r = s->ops->blocker_create(s, &complete, error);
 	return rec_write_leave(s, "create blocker", own, r, REC_MAY(REC_NOT_FOUND) | REC_MAY(REC_EXISTS), error);

@@ -48,7 +48,7 @@ static void test_blocker__bad_fields_are_refused(void **state)
 	contract_add(c, "t", REC_BLOCKED);
 	expect(c, REC_E_INVALID, rec_store_blocker_create(c->store, (bad = good, bad.id = S(""), &bad), &c->error));
 	expect(c, REC_E_INVALID,
-	       rec_store_blocker_create(c->store, (bad = good, bad.task_id = NO_TEXT, &bad), &c->error));
+	       rec_store_blocker_create(c->store, (bad = good, bad.task_id = S("a\nb"), &bad), &c->error));
 	expect(c, REC_E_INVALID,
 	       rec_store_blocker_create(c->store, (bad = good, bad.question = NO_TEXT, &bad), &c->error));
 	expect(c, REC_E_INVALID,
@@ -59,6 +59,31 @@ static void test_blocker__bad_fields_are_refused(void **state)
 	       rec_store_blocker_create(c->store, (bad = good, bad.status = REC_BLOCKER_UNRECOGNISED, &bad),
 					&c->error));
 	assert_int_equal(contract_fact(c, "t").blockers_total, 0);
+}
+
+/* A store that keeps blockers with their tasks refuses; any other keeps it, and no task changes for it. */
+static void test_blocker__one_about_no_task_is_kept_or_refused(void **state)
+{
+	struct contract *c = *state;
+	struct rec_cursor cursor = {0};
+	const struct rec_blocker blocker = {.id = S("k"), .task_id = NO_TEXT, .question = S("?")};
+	contract_add(c, "t", REC_BLOCKED);
+	contract_catch_up(c->store, &cursor);
+	int r = rec_store_blocker_create(c->store, &blocker, &c->error);
+	if (r == REC_E_UNSUPPORTED) {
+		assert_non_null(strstr(c->error.message, "with its task"));
+		struct rec_blocker none;
+		expect(c, REC_NOT_FOUND, rec_store_blocker_get(c->store, S("k"), &c->arena, &none, &c->error));
+		return;
+	}
+	assert_int_equal(r, 0);
+	expect(c, REC_EXISTS, rec_store_blocker_create(c->store, &blocker, &c->error));
+	assert_null(blocker_get(c, "k").task_id.data);
+	contract_answer(c, "k");
+	expect(c, 0, rec_store_blocker_resolve(c->store, S("k"), &c->error));
+	assert_int_equal(blocker_get(c, "k").status, REC_RESOLVED);
+	assert_int_equal(contract_fact(c, "t").blockers_total, 0);
+	assert_int_equal(contract_changes(c->store, &cursor, NULL, 0), 0);
 }
 
 static void test_blocker__answer_leaves_the_task_alone(void **state)
@@ -350,6 +375,7 @@ static const struct CMUnitTest tests[] = {
 	contract_test(test_blocker__create_fills_in_what_is_missing),
 	contract_test(test_blocker__create_needs_its_task_and_a_free_id),
 	contract_test(test_blocker__bad_fields_are_refused),
+	contract_test(test_blocker__one_about_no_task_is_kept_or_refused),
 	contract_test(test_blocker__answer_leaves_the_task_alone),
 	contract_test(test_blocker__can_be_answered_again_until_resolved),
 	contract_test(test_blocker__resolving_twice_writes_nothing),

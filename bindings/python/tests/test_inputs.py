@@ -233,6 +233,15 @@ class TestBlockers:
         assert blockers.list_all(workspace, "OPEN") == []
         assert tasks.get(workspace, task.id).blockers[0].answer == "so"
 
+    def test_one_about_no_task(self, workspace, add):
+        task = add("BLOCKED")
+        made = blockers.create(workspace, "which colour?")
+        assert (made.task_id, made.status) == (None, "OPEN")
+        blockers.answer(workspace, made.id, "green")
+        assert blockers.resolve(workspace, made.id).status == "RESOLVED"
+        assert [b.id for b in blockers.list_all(workspace)] == [made.id]
+        assert Reconciler(workspace).check_blockers([task.id])[0].reason == "blocked without blockers"
+
     def test_what_is_missing(self, workspace):
         for call in (lambda: blockers.create(workspace, "why?", "nobody"), lambda: blockers.resolve(workspace, "none"),
                      lambda: blockers.answer(workspace, "none", "so")):
@@ -241,7 +250,7 @@ class TestBlockers:
             assert "there is none" in str(missing.value)
         assert blockers.get(workspace, "none") is None
 
-    @pytest.mark.parametrize("arguments", [("", None), ("why?", "x", "robot")])
+    @pytest.mark.parametrize("arguments", [("w\0hy", None), ("why?", "x", "robot")])
     def test_bad_values(self, workspace, add, arguments):
         add("READY", id="x")
         with pytest.raises((ValueError, LookupError)) as refused:
