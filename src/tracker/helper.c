@@ -20,7 +20,8 @@
 #include "tracker/protocol.h"
 
 #define PIECE_BYTES 65536u
-#define STEP_BYTES_MAX (1u << 20) /* read in one step: others want their turn */
+#define KEPT_BYTES_MAX (2 * PIECE_BYTES) /* of an empty buffer */
+#define STEP_BYTES_MAX (1u << 20)        /* read in one step: others want their turn */
 #ifndef P_PIDFD
 #define P_PIDFD 3
 #endif
@@ -164,6 +165,15 @@ int rec_helper_start(struct rec_helper *h, const char *leash, const char *const 
 	return r ? rec_fail_errno(error, r, "%s: cannot be started", command[0]) : 0;
 }
 
+/* Empties a buffer; what a large request or answer needed is given back. */
+static void buffer_empty(struct rec_buffer *b)
+{
+	if (b->capacity > KEPT_BYTES_MAX)
+		rec_buffer_release(b);
+	else
+		rec_buffer_clear(b);
+}
+
 /* ---- Saying ------------------------------------------------------------------------------------- */
 
 /* write(2) without the signal that a helper's death would bring. */
@@ -217,7 +227,7 @@ static void input_work(struct rec_helper *h)
 		h->said += n > 0 ? (size_t)n : 0;
 	}
 	input_wait(h, false);
-	rec_buffer_clear(&h->to_say);
+	buffer_empty(&h->to_say);
 	h->said = 0;
 }
 
@@ -252,6 +262,8 @@ static int output_work(struct rec_helper *h)
 	rec_buffer_consume(&h->heard, h->taken);
 	h->scanned -= h->taken;
 	h->taken = 0;
+	if (h->heard.length == 0)
+		buffer_empty(&h->heard);
 	h->drained = h->output_fd < 0;
 	while (h->output_fd >= 0 && taken < STEP_BYTES_MAX) {
 		size_t before = h->heard.length;
