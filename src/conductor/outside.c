@@ -185,12 +185,37 @@ static int answer_take(struct rec_outside *o, const struct rec_tracker_answer *a
 	return r;
 }
 
-static void changes_count(struct rec_outside *o)
+/* One change that a tracker made; its event is in the audit log since the group that wrote it. */
+static void change_tell(const struct rec_outside *o, const struct rec_results *results, size_t index)
+{
+	static const char *const names[REC_ACTION_COUNT] = {
+		[REC_NONE] = "RECONCILIATION_TASK_NOTICE",
+		[REC_SKIP] = "RECONCILIATION_TASK_SKIPPED",
+		[REC_KILL] = "RECONCILIATION_TASK_KILLED",
+		[REC_REQUEUE] = "RECONCILIATION_TASK_REQUEUED",
+	};
+	struct rec_result_view view;
+	rec_results_view(results, index, &view);
+	if (o->options.tell)
+		o->options.tell(o->options.context,
+				&(struct rec_event){.event = rec_slice_of(names[results->verdicts[index].action]),
+						    .batch_id = o->options.batch_id,
+						    .task_id = view.task_id,
+						    .action = rec_slice_of(view.action),
+						    .reason = rec_slice_of(view.reason),
+						    .source = rec_slice_of(view.source)});
+}
+
+static void changes_tell(struct rec_outside *o)
 {
 	const bool *applied;
 	const struct rec_results *results = rec_sync_results(o->sync, &applied);
-	for (size_t i = 0; i < results->snapshot.count; i++)
-		o->counts.changed += applied[i];
+	for (size_t i = 0; i < results->snapshot.count; i++) {
+		if (!applied[i])
+			continue;
+		o->counts.changed++;
+		change_tell(o, results, i);
+	}
 }
 
 static int answers_take(struct rec_outside *o, bool *wrote, struct rec_error *error)
@@ -200,7 +225,7 @@ static int answers_take(struct rec_outside *o, bool *wrote, struct rec_error *er
 	while (r == 0 && rec_trackers_next(o->options.trackers, &answer) == 0)
 		r = answer_take(o, &answer, wrote, error);
 	if (r == 0 && o->sync && !is_asking(o)) {
-		changes_count(o);
+		changes_tell(o);
 		pass_end(o);
 		o->faulty = false;
 	}

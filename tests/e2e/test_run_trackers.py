@@ -68,7 +68,8 @@ class Trackers(RunCase):
         self.until(lambda: len(self.requests("fetch")) >= 2, "it was asked again")
         self.assertEqual(self.stored("a"), "IN_PROGRESS")
         self.items(issue5="closed")
-        out = batch.finish(0)[0]
+        out, err = batch.finish(0)
+        self.assertRegex(err, "RECONCILIATION_TASK_SKIPPED a: issue closed as completed")
         self.assert_stored(a="DONE", b="DONE")
         self.assertIn("trackers: 1 changed tasks, 0 items closed, 0 could not be asked", out)
         self.assertEqual(len(self.events("RECONCILIATION_TASK_SKIPPED", source="test", task_id="a")), 1)

@@ -152,6 +152,7 @@ static void test_outside__issues_closed_as_completed_make_their_tasks_done(void 
 	struct rec_outside_counts counts = rec_outside_counts(w.outside);
 	assert_int_equal(counts.passes, 1);
 	assert_int_equal(counts.changed, LINKS);
+	assert_int_equal(w.others, LINKS); /* each is told */
 	assert_int_equal(w.warnings, 0);
 	world_free(&w);
 }
