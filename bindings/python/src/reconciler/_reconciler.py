@@ -20,7 +20,7 @@ class Reconciler:
     """Compares what a batch believes about its tasks with what the store says.
 
     workspace_or_path: a Workspace, a folder with .reconciler or .codeframe in it, a database file, a URI
-    ("sqlite:PATH"), or a foreign object with a `db_path` (codeframe's Workspace).
+    ("sqlite:PATH", "dir:PATH", "postgresql://..."), or a foreign object with a `db_path` (codeframe's Workspace).
     check_interval_ms: how often a driver should look again without a wake-up; watch() honours it. 0: never.
 
     Checks only read, and leave no trace in a database that is not ours. Belief never runs ahead of the batch's own

@@ -31,6 +31,19 @@ def place_of(workspace_or_path: Any) -> bytes:
     raise TypeError(f"workspace: {type(workspace_or_path).__name__} is no workspace (give a path, a URI or a Workspace)")
 
 
+def is_uri(place: str) -> bool:
+    """Does it name a kind of store?"""
+    return place.startswith(("sqlite:", "dir:", "memory:", "postgresql:", "postgres:"))
+
+
+def anchored(place: bytes) -> bytes:
+    """The same place, whatever the working directory will be."""
+    for prefix in (b"sqlite:", b"dir:"):
+        if place.startswith(prefix):
+            return prefix + os.path.abspath(place[len(prefix):])
+    return place if is_uri(os.fsdecode(place)) else os.path.abspath(place)
+
+
 class Store:
     """What a Workspace and its Reconcilers share."""
 
@@ -47,8 +60,7 @@ class Store:
             self._reader = open_handle(place, check_interval_ms, READ)
         handle = self.reader()
         self.location: str = handle.location or ""
-        if not self.in_memory:
-            self.place = os.fsencode(self.location)
+        self.place = anchored(place)
 
     def reader(self) -> Handle:
         """For what only reads."""

@@ -3,8 +3,9 @@ import os
 from pathlib import Path
 from typing import Any, Union
 
+from ._errors import NoStoreError, UninitialisedError
 from ._handle import INIT, READ
-from ._store import Store, place_of
+from ._store import Store, is_uri, place_of
 
 __all__ = ["Workspace", "create_or_load_workspace"]
 
@@ -51,9 +52,14 @@ class Workspace:
 
 def create_or_load_workspace(path: Union[str, "os.PathLike[str]"]) -> Workspace:
     """Opens the store in `path` (.reconciler/state.db, else .codeframe/state.db); where there is neither, makes
-    .reconciler. The folder itself must exist. "memory:" is a store that lives as long as the workspace."""
-    if path == "memory:":
-        return Workspace(Store(b"memory:"))
+    .reconciler. The folder itself must exist. A URI ("postgresql://...", "dir:PATH", "sqlite:PATH") is opened, or made
+    where there is nothing; "memory:" lives as long as the workspace."""
+    if isinstance(path, str) and is_uri(path):
+        place = place_of(path)
+        try:
+            return Workspace(Store(place))
+        except (NoStoreError, UninitialisedError):
+            return Workspace(Store(place, mode=INIT))
     folder = os.path.abspath(os.fspath(path))
     known = any(os.path.exists(os.path.join(folder, name, "state.db")) for name in (".reconciler", ".codeframe"))
     return Workspace(Store(os.fsencode(folder), mode=READ if known else INIT))
