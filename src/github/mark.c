@@ -115,6 +115,8 @@ int gh_cursor_read(struct rec_slice text, struct gh_cursor *ret_cursor)
 	bool good = text.length <= GH_MARK_BYTES_MAX;
 	good = good && rec_slice_equal(field_take(&rest, &good), rec_slice_of("1"));
 	c.since_s = count_take(&rest, 0, &good);
+	struct rec_slice links = field_take(&rest, &good);
+	good = good && rec_json_int64(links, &c.links) == 0 && c.links >= 0;
 	c.etag = rest;
 	if (!good || !etag_is_good(c.etag))
 		return REC_E_INVALID;
@@ -125,7 +127,7 @@ int gh_cursor_read(struct rec_slice text, struct gh_cursor *ret_cursor)
 int gh_cursor_write(struct rec_buffer *out, const struct gh_cursor *c)
 {
 	struct rec_slice etag = etag_kept(c->etag);
-	rec_buffer_printf(out, "1;%" PRId64 ";", c->since_s);
+	rec_buffer_printf(out, "1;%" PRId64 ";%" PRId64 ";", c->since_s, c->links);
 	return rec_buffer_add(out, etag.data, etag.length);
 }
 

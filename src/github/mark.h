@@ -25,9 +25,11 @@ int gh_mark_write(struct rec_buffer *out, const struct gh_mark *mark);
 /* Do both say the same of the issue? */
 bool gh_mark_same(const struct gh_mark *a, const struct gh_mark *b);
 
-/* How far the listing of a repository was read. */
+/* How far the listing of a repository was read, and for whom: that it is as it was (304) tells something of just those
+ * links that were asked about when it was read. */
 struct gh_cursor {
 	int64_t since_s;       /* 0: from the beginning */
+	int64_t links;         /* a fingerprint of their numbers */
 	struct rec_slice etag; /* of the one page that listing had; empty: none */
 };
 int gh_cursor_read(struct rec_slice text, struct gh_cursor *ret_cursor);

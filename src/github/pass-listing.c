@@ -51,7 +51,7 @@ static void listing_ask(struct gh_pass *pass, const struct pass_repo *repo)
 	}
 	pass->ask = (struct gh_ask){.verb = GH_GET, .url = pass_checked(pass, url)};
 	pass->what = WHAT_LISTING;
-	if (pass->walk.pages == 0)
+	if (repo->cursor.links == repo->links)
 		pass->ask.if_none_match = repo->cursor.etag;
 }
 
@@ -93,7 +93,7 @@ static void listing_incomplete(struct gh_pass *pass)
 static void next_cursor(struct gh_pass *pass, struct pass_repo *repo, const struct gh_response *r)
 {
 	const struct pass_walk *walk = &pass->walk;
-	struct gh_cursor next = {.since_s = repo->cursor.since_s};
+	struct gh_cursor next = {.since_s = repo->cursor.since_s, .links = repo->links};
 	int64_t newest_s = walk->newest_us == INT64_MIN ? 0 : walk->newest_us / 1000000 - GH_LAG_S;
 	if ((walk->pages > 1 || walk->items > GH_LISTING_ITEMS_HELD) && newest_s > next.since_s)
 		next.since_s = newest_s;
@@ -101,7 +101,7 @@ static void next_cursor(struct gh_pass *pass, struct pass_repo *repo, const stru
 		next.etag = pass_keep(pass, r->etag);
 	repo->next = next;
 	repo->has_next = !repo->has_cursor || next.since_s != repo->cursor.since_s ||
-			 !rec_slice_equal(next.etag, repo->cursor.etag);
+			 next.links != repo->cursor.links || !rec_slice_equal(next.etag, repo->cursor.etag);
 }
 
 /* Does the listing, which does not hold the link, tell that nothing changed? Not if the link was last read before the
@@ -122,7 +122,7 @@ static bool verify_due(const struct gh_pass *pass, const struct pass_link *link)
 	       pass->date_us / 1000000 - link->mark.verified_s >= GH_VERIFY_S;
 }
 
-/* whole: the listing was read now; else it is as it was (304). */
+/* whole: the listing was read now; else it is as it was (304) when these very links were asked about. */
 static void listing_complete(struct gh_pass *pass, bool whole)
 {
 	struct pass_repo *repo = repo_now(pass);
@@ -151,8 +151,10 @@ static bool items_take(struct gh_pass *pass, struct pass_repo *repo)
 			return false;
 		if (item->updated_us > pass->walk.newest_us)
 			pass->walk.newest_us = item->updated_us;
-		while ((link = pass_link_find(pass, repo, item->number, &cursor)) != NULL)
+		while ((link = pass_link_find(pass, repo, item->number, &cursor)) != NULL) {
+			link->listed = true;
 			pass_settle(pass, link, item, (struct rec_slice){0}, false, true);
+		}
 	}
 	pass->walk.items += pass->list.count;
 	return !pass->list.more;

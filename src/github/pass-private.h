@@ -23,6 +23,7 @@ struct pass_link {
 	struct gh_link at; /* moves on when the item moved */
 	struct gh_mark mark;
 	bool known;         /* the mark says what was seen last */
+	bool listed;        /* the listing holds it */
 	bool unconditional; /* a 304 that was not asked for: once more without a condition */
 	size_t repo;
 	enum pass_need need;
@@ -35,6 +36,7 @@ enum pass_sight { SIGHT_UNKNOWN, SIGHT_VISIBLE, SIGHT_HIDDEN };
 struct pass_repo {
 	struct rec_slice owner, repo, key; /* key: of its cursor */
 	size_t first, count;               /* its links, in order[] */
+	int64_t links;                     /* a fingerprint of their numbers */
 	bool listing, has_cursor;
 	bool jump; /* all its links are read themselves in this pass, so the cursor may be set to its beginning */
 	struct gh_cursor cursor, next; /* as given; as it shall be */

@@ -111,6 +111,19 @@ static void links_begin(struct gh_pass *pass)
 		pass->numbers[i] = pass->links[pass->order[i]].at.number;
 }
 
+/* The same for the same numbers in any order; FNV-1a of each, added. Never negative. */
+static int64_t fingerprint(const struct gh_pass *pass, const struct pass_repo *repo)
+{
+	uint64_t sum = 0;
+	for (size_t i = repo->first; i < repo->first + repo->count; i++) {
+		uint64_t hash = 0xcbf29ce484222325u, number = (uint64_t)pass->numbers[i];
+		for (unsigned byte = 0; byte < 8; byte++)
+			hash = (hash ^ (number >> (8 * byte) & 0xff)) * 0x100000001b3u;
+		sum += hash;
+	}
+	return (int64_t)(sum >> 1);
+}
+
 static void repo_begin(struct gh_pass *pass, struct pass_repo *repo)
 {
 	char key[256] = "repo:";
@@ -126,6 +139,7 @@ static void repo_begin(struct gh_pass *pass, struct pass_repo *repo)
 	}
 	repo->key = pass_keep(pass, (struct rec_slice){key, length});
 	repo->listing = repo->count >= GH_LISTING_LINKS_MIN;
+	repo->links = fingerprint(pass, repo);
 	struct rec_slice cursor = cursor_given(pass, repo->key);
 	repo->has_cursor = cursor.length && gh_cursor_read(cursor, &repo->cursor) == 0;
 	bool list = repo->listing && (repo->has_cursor || !pass->graphql);
@@ -395,6 +409,18 @@ static void pair_add(struct gh_pass *pass, struct rec_slice key, struct rec_slic
 	pass->pairs[pass->pair_count++] = (struct gh_pair){key, value};
 }
 
+/* Did the listing hold news that could not be told, because whether it was merged is not known? Then it must be read
+ * again, though it be as it was. */
+static bool untold(const struct gh_pass *pass, const struct pass_repo *repo)
+{
+	for (size_t i = repo->first; i < repo->first + repo->count; i++) {
+		const struct pass_link *link = &pass->links[pass->order[i]];
+		if (link->listed && link->observation.state == GH_UNKNOWN)
+			return true;
+	}
+	return false;
+}
+
 static void cursors_finish(struct gh_pass *pass)
 {
 	for (size_t i = 0; i < pass->repo_count; i++) {
@@ -402,7 +428,14 @@ static void cursors_finish(struct gh_pass *pass)
 		struct rec_buffer b;
 		if (!repo->has_next && repo->jump && repo->sight == SIGHT_VISIBLE &&
 		    pass->begin_date_us > (int64_t)GH_LAG_S * 1000000) {
-			repo->next = (struct gh_cursor){.since_s = pass->begin_date_us / 1000000 - GH_LAG_S};
+			repo->next = (struct gh_cursor){.since_s = pass->begin_date_us / 1000000 - GH_LAG_S,
+							.links = repo->links};
+			repo->has_next = true;
+		}
+		if (untold(pass, repo)) {
+			repo->next = (struct gh_cursor){.since_s = repo->has_next ? repo->next.since_s
+										  : repo->cursor.since_s,
+							.links = repo->links};
 			repo->has_next = true;
 		}
 		if (!repo->has_next)

@@ -14,9 +14,9 @@
 #define SEEN "\"1;1507651140;1507651200;o;i;2;2017-10-10T14:00:00Z;;\\\"a\\\"\""
 static const char *const requests[] = {
 	"{\"id\":1,\"method\":\"fetch\",\"links\":[" LINK("a/b/issues/1", "null") "," LINK("a/b/pull/2", SEEN) "]}",
-	"{\"id\":1,\"method\":\"fetch\",\"cursors\":{\"repo:a/b\":\"1;1507647600;\\\"p\\\"\"},\"links\":[" LINK(
-		"a/b/issues/1", SEEN) "," LINK("A/B/issues/2",
-					       SEEN) "," LINK("a/b/pull/3", "null") "," LINK("a/c/issues/1", SEEN) "]}",
+	"{\"id\":1,\"method\":\"fetch\",\"cursors\":{\"repo:a/"
+	"b\":\"1;1507647600;2028514652821299400;\\\"p\\\"\"},\"links\":[" LINK("a/b/issues/1", SEEN) "," LINK(
+		"A/B/issues/2", SEEN) "," LINK("a/b/pull/3", "null") "," LINK("a/c/issues/1", SEEN) "]}",
 	"{\"id\":1,\"method\":\"fetch\",\"links\":[" LINK("a/b/issues/1", "null") "," LINK(
 		"a/b/issues/2", "null") "," LINK("a/b/pull/3", "null") "," LINK("a/b/pull/3#x", "null") "]}",
 };

@@ -213,7 +213,7 @@ class Paging(harness.Case):
         paths = [f"acme/app/issues/{n}" for n in range(1, 7)]
         # As if seen before, so that a whole listing would make them unchanged.
         self.kept = {f"https://github.com/{p}": "1;1507651140;1507651200;o;i;1;2017-10-10T14:00:00Z;;" for p in paths}
-        self.cursors = {"repo:acme/app": "1;1507647600;"}
+        self.cursors = {"repo:acme/app": "1;1507647600;0;"}
         observations, _ = self.fetch(helper, *paths)
         helper.end()
         return [o["state"] for o in observations.values()], [r["url"] for r in self.requests(loopback)]
