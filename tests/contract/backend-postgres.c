@@ -1,6 +1,7 @@
 /* backend-postgres.c - the contract suite on PostgreSQL: the database of tests/postgres/with-cluster, whose schema is
  * thrown away for each place. Another program is a second connection made without us. */
 #include "contract.h"
+#include "cutting.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +58,10 @@ static int place_open(void *context, const struct rec_store_options *options, st
 		      struct rec_error *error)
 {
 	(void)context;
-	return rec_store_postgres_open(server(), options, ret_store, error);
+	int r = rec_store_postgres_open(server(), options, ret_store, error);
+	if (r == 0)
+		cutting_watch(*ret_store);
+	return r;
 }
 
 /* ---- Another program; without the checks that would keep it from writing what we refuse ---- */
@@ -81,6 +85,12 @@ static void foreign_blocker_status(void *place, const char *blocker_id, const ch
 	foreign_run(place, "UPDATE reconciler.blockers SET status=$2 WHERE id=$1", 2, values);
 }
 
+static uint64_t set_io_failure(void *place, uint64_t n, bool persistent)
+{
+	(void)place;
+	return cutting_set(n, persistent);
+}
+
 const struct contract_backend contract_backend = {
 	.name = "postgresql",
 	.place_new = place_new,
@@ -90,4 +100,5 @@ const struct contract_backend contract_backend = {
 	.foreign_status = foreign_status,
 	.foreign_delete = foreign_delete,
 	.foreign_blocker_status = foreign_blocker_status,
+	.set_io_failure = set_io_failure,
 };

@@ -1,0 +1,245 @@
+/* measure-postgres.c - the PostgreSQL store against a bare client of the same server in the same run: a snapshot, an
+ * idle look at the feed, from a foreign commit to the word of it, claims by several connections at once.
+ *
+ * usage: tests/postgres/with-cluster measure-postgres TASKS CONNECTIONS
+ * Prints lines "NAME TAB VALUE". The bare claims are one UPDATE ... SKIP LOCKED ... RETURNING each (and, as a second
+ * figure, sixteen at once) on a table without triggers; ours are sixteen a group, with attempt, feed and roll-up.
+ */
+#include <libpq-fe.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "measure.h"
+#include "store/store.h"
+
+#define GROUP 16
+#define PAIRS 9
+#define IDLE_LOOKS 500
+#define REACTIONS 200
+
+struct bench {
+	const char *uri;
+	struct rec_store *store;
+	PGconn *bare;
+	int tasks, connections;
+};
+
+static void must(int r, const struct rec_error *error)
+{
+	if (r < 0)
+		measure_die("store", error->message);
+}
+
+static PGconn *bare_new(const char *uri)
+{
+	PGconn *bare = PQconnectdb(uri);
+	if (PQstatus(bare) != CONNECTION_OK)
+		measure_die("connection", PQerrorMessage(bare));
+	return bare;
+}
+
+static PGresult *bare_run(PGconn *bare, const char *sql)
+{
+	PGresult *result = PQexec(bare, sql);
+	if (PQresultStatus(result) != PGRES_COMMAND_OK && PQresultStatus(result) != PGRES_TUPLES_OK)
+		measure_die(sql, PQresultErrorMessage(result));
+	return result;
+}
+
+static void bare_do(PGconn *bare, const char *sql)
+{
+	PQclear(bare_run(bare, sql));
+}
+
+static struct rec_store *store_new(const char *uri, enum rec_store_mode mode)
+{
+	struct rec_store *store = NULL;
+	struct rec_error error;
+	const struct rec_store_options options = {.mode = mode, .busy_timeout_ms = 60000};
+	must(rec_store_open(uri, &options, &store, &error), &error);
+	return store;
+}
+
+/* ---- Snapshot ---- */
+
+static double snapshot_ours(void *context)
+{
+	struct bench *b = context;
+	struct rec_snapshot snapshot;
+	struct rec_error error;
+	double begun = measure_now_us();
+	must(rec_store_snapshot(b->store, NULL, 0, REC_SNAPSHOT_BLOCKERS, &snapshot, &error), &error);
+	rec_snapshot_release(&snapshot);
+	return measure_now_us() - begun;
+}
+
+/* Everything at once, then what a client has to look at: status by status, and the blockers. */
+static double snapshot_bare(void *context)
+{
+	struct bench *b = context;
+	double begun = measure_now_us();
+	volatile unsigned ready = 0;
+	PGresult *rows = bare_run(b->bare, "SELECT id,status FROM reconciler.tasks ORDER BY id");
+	PGresult *blockers = bare_run(b->bare, "SELECT task_id,status FROM reconciler.blockers");
+	for (int i = 0, count = PQntuples(rows); i < count; i++)
+		ready += strcmp(PQgetvalue(rows, i, 1), "READY") == 0 && PQgetlength(rows, i, 0) > 0;
+	PQclear(rows);
+	PQclear(blockers);
+	return measure_now_us() - begun;
+}
+
+/* ---- The feed ---- */
+
+static int hear(void *context, struct rec_slice id)
+{
+	(void)id;
+	++*(int *)context;
+	return 0;
+}
+
+static int look(struct bench *b, struct rec_cursor *cursor)
+{
+	struct rec_error error;
+	int told = 0;
+	must(rec_store_changes(b->store, cursor, hear, &told, &error), &error);
+	return told;
+}
+
+static double idle(struct bench *b, struct rec_cursor *cursor)
+{
+	double begun = measure_now_us();
+	for (int i = 0; i < IDLE_LOOKS; i++)
+		look(b, cursor);
+	return (measure_now_us() - begun) / IDLE_LOOKS;
+}
+
+/* From the return of the other program's commit. */
+static double reaction(struct bench *b, struct rec_cursor *cursor)
+{
+	struct rec_error error;
+	double *took = measure_alloc(REACTIONS, sizeof *took);
+	int fd = -1;
+	must(rec_store_wake_fd(b->store, &fd, &error), &error);
+	for (int i = 0; i < REACTIONS; i++) {
+		struct pollfd wake = {.fd = fd, .events = POLLIN};
+		bare_do(b->bare, "UPDATE reconciler.tasks SET priority=priority+1 WHERE id='t0000000'");
+		double begun = measure_now_us();
+		while (poll(&wake, 1, 10000) == 1) {
+			rec_store_wake_drain(b->store);
+			if (look(b, cursor) > 0)
+				break;
+		}
+		took[i] = measure_now_us() - begun;
+	}
+	double median = measure_quantile(took, REACTIONS, 0.5);
+	free(took);
+	return median;
+}
+
+/* ---- Claims ---- */
+
+static void claim_ours(const struct bench *b, int number)
+{
+	struct rec_store *store = store_new(b->uri, REC_STORE_WRITE);
+	struct rec_error error;
+	for (int i = number * GROUP; i < b->tasks; i += b->connections * GROUP) {
+		must(rec_store_begin(store, &error), &error);
+		for (int k = i; k < i + GROUP && k < b->tasks; k++) {
+			char id[16];
+			snprintf(id, sizeof id, "t%07d", k);
+			struct rec_claim claim = {.task_id = rec_slice_of(id), .owner = rec_slice_of("bench")};
+			must(rec_store_claim(store, &claim, NULL, &error), &error);
+		}
+		must(rec_store_commit(store, &error), &error);
+	}
+	rec_store_close(store);
+}
+
+static void claim_bare(const struct bench *b, int limit)
+{
+	char sql[300];
+	PGconn *bare = bare_new(b->uri);
+	snprintf(sql, sizeof sql,
+		 "UPDATE bench_tasks SET status='IN_PROGRESS' WHERE id IN (SELECT id FROM bench_tasks "
+		 "WHERE status='READY' LIMIT %d FOR UPDATE SKIP LOCKED) RETURNING id",
+		 limit);
+	for (int rows = 1; rows > 0;) {
+		PGresult *result = bare_run(bare, sql);
+		rows = PQntuples(result);
+		PQclear(result);
+	}
+	PQfinish(bare);
+}
+
+/* Claims per second; limit 0: ours. */
+static double claims(const struct bench *b, int limit)
+{
+	double begun = measure_now_us();
+	for (int i = 0; i < b->connections; i++)
+		if (fork() == 0) {
+			if (limit)
+				claim_bare(b, limit);
+			else
+				claim_ours(b, i);
+			_exit(0);
+		}
+	for (int status = 0; wait(&status) > 0;)
+		if (status)
+			measure_die("claims", "a connection failed");
+	return b->tasks / (measure_now_us() - begun) * 1e6;
+}
+
+static void bare_table(struct bench *b)
+{
+	bare_do(b->bare, "DROP TABLE IF EXISTS bench_tasks; CREATE TABLE bench_tasks AS SELECT id,status FROM "
+			 "reconciler.tasks; ALTER TABLE bench_tasks ADD PRIMARY KEY(id); "
+			 "CREATE INDEX ON bench_tasks(status); ANALYZE bench_tasks; CHECKPOINT");
+}
+
+static void fill(struct bench *b)
+{
+	char sql[300];
+	bare_do(b->bare, "DROP SCHEMA IF EXISTS reconciler CASCADE");
+	rec_store_close(store_new(b->uri, REC_STORE_INIT));
+	snprintf(sql, sizeof sql,
+		 "INSERT INTO reconciler.tasks(id,title) SELECT 't'||lpad(i::text,7,'0'),'a task' FROM "
+		 "generate_series(0,%d) i; ANALYZE reconciler.tasks",
+		 b->tasks - 1);
+	bare_do(b->bare, sql);
+	b->store = store_new(b->uri, REC_STORE_WRITE);
+}
+
+int main(int argc, char **argv)
+{
+	struct bench b = {.uri = getenv("REC_TEST_POSTGRES")};
+	struct measure_pairs pairs;
+	struct rec_cursor cursor = {0};
+	if (argc != 3 || !b.uri)
+		measure_die("usage", "with-cluster measure-postgres TASKS CONNECTIONS");
+	b.tasks = measure_number(argv[1]);
+	b.connections = measure_number(argv[2]);
+	b.bare = bare_new(b.uri);
+	fill(&b);
+	measure_pairs_init(&pairs, PAIRS);
+	measure_pairs_run(&pairs, snapshot_ours, snapshot_bare, &b);
+	struct measure_result snapshot = measure_pairs_result(&pairs);
+	measure_pairs_release(&pairs);
+	printf("snapshot_us\t%.0f\nsnapshot_bare_us\t%.0f\nsnapshot_ratio\t%.2f\n", snapshot.a_us, snapshot.b_us,
+	       snapshot.ratio);
+	look(&b, &cursor);
+	printf("idle_us\t%.1f\n", idle(&b, &cursor));
+	printf("reaction_us\t%.0f\n", reaction(&b, &cursor));
+	rec_store_close(b.store);
+	bare_table(&b);
+	double one = claims(&b, 1);
+	bare_table(&b);
+	double many = claims(&b, GROUP), ours = claims(&b, 0);
+	printf("claims_per_s\t%.0f\nclaims_bare_per_s\t%.0f\nclaims_bare_grouped_per_s\t%.0f\nclaims_ratio\t%.2f\n",
+	       ours, one, many, one / ours);
+	PQfinish(b.bare);
+	return 0;
+}
