@@ -125,6 +125,8 @@ struct asking {
 	rec_id_fn *fn;
 	void *context;
 	bool there, told;
+	int64_t read; /* the number of the last row of the page */
+	int rows;
 };
 
 static int change_row(struct rec_postgres *s, const PGresult *row, int index, void *context, struct rec_error *error)
@@ -140,13 +142,15 @@ static int change_row(struct rec_postgres *s, const PGresult *row, int index, vo
 	if (rec_postgres_null(s, row, index, SEQ))
 		return 0;
 	a->told = true;
+	a->rows++;
+	a->read = rec_postgres_number(s, row, index, SEQ);
 	return a->fn(a->context, rec_postgres_text(s, row, index, TASK_ID));
 }
 
-static int changes_body(struct rec_postgres *s, void *context, struct rec_error *error)
+static int page_read(struct rec_postgres *s, struct asking *asking, struct rec_error *error)
 {
-	struct asking *asking = context;
 	struct rec_postgres_arguments a = {0};
+	asking->rows = 0;
 	rec_postgres_put_number(&a, asking->before.seq);
 	rec_postgres_put_number(&a, (int64_t)asking->before.generation);
 	int r = rec_postgres_stream(s, REC_POSTGRES_FEED_LOOK, &a, change_row, asking, error);
@@ -154,6 +158,17 @@ static int changes_body(struct rec_postgres *s, void *context, struct rec_error 
 		r = rec_fail(error, REC_E_CORRUPT, "%s: the table reconciler.feed is empty (restore a copy)",
 			     s->location);
 	return r;
+}
+
+static int changes_body(struct rec_postgres *s, void *context, struct rec_error *error)
+{
+	struct asking *a = context;
+	for (;;) {
+		int r = page_read(s, a, error);
+		if (r || a->rows < REC_POSTGRES_FEED_PAGE)
+			return r;
+		a->before.seq = a->read;
+	}
 }
 
 int rec_postgres_changes(struct rec_store *store, struct rec_cursor *cursor, rec_id_fn *fn, void *context,

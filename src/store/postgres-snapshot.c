@@ -6,6 +6,8 @@
 /* Columns behind the first one, which is the id or the place. */
 enum { STATUS = 1, ATTEMPT, CLAIMED, PRIORITY, IS_LEAF, TOTAL, OPEN, FRESH };
 
+#define FEW 1000 /* more are joined as the server likes */
+
 struct taking {
 	const struct rec_slice *ids; /* NULL: all */
 	size_t count;
@@ -123,8 +125,11 @@ static int take_body(struct rec_postgres *s, void *context, struct rec_error *er
 	enum rec_postgres_query query = t->ids ? REC_POSTGRES_SNAPSHOT_IDS : REC_POSTGRES_SNAPSHOT_ALL;
 	int r = forget(t, error);
 	rec_buffer_init(&bytes, s->base.allocator, 0);
-	if (t->fields) {
-		query = t->ids ? REC_POSTGRES_SNAPSHOT_IDS_FACTS : REC_POSTGRES_SNAPSHOT_ALL_FACTS;
+	bool few = t->ids && t->count <= FEW;
+	if (t->fields || few) {
+		query = few      ? REC_POSTGRES_SNAPSHOT_FEW
+			: t->ids ? REC_POSTGRES_SNAPSHOT_IDS_FACTS
+				 : REC_POSTGRES_SNAPSHOT_ALL_FACTS;
 		rec_postgres_put_bool(&a, t->fields & REC_SNAPSHOT_BLOCKERS);
 		rec_postgres_put_bool(&a, t->fields & REC_SNAPSHOT_ALL_BLOCKERS);
 	}
