@@ -1,10 +1,13 @@
 """Batches on PostgreSQL: several conductors, several hosts, a server that goes away. A host is a state folder of its own;
 one of them reaches the server through a proxy that can be cut. Runs under tests/postgres/with-cluster."""
 import collections
+import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
 import unittest
 import urllib.parse
@@ -109,6 +112,26 @@ class OneHost(PostgresCase):
         self.assertEqual(psql("SELECT count(*) FROM reconciler.claims"), "0")
         self.assertEqual(self.reconciler("events", "verify").status, 0)
 
+    def test_what_is_imported_gives_the_same_results_byte_for_byte(self):
+        for database in sorted(harness.CODEFRAME.glob("codeframe-*.db")):
+            name = database.stem.removeprefix("codeframe-")
+            with self.subTest(name):
+                psql("DROP SCHEMA IF EXISTS reconciler CASCADE")
+                self.reconciler("--store", SERVER, "init")
+                source = "sqlite:" + str(self.fixture(name, f"{name}/.codeframe"))
+                tasks = self.reconciler("--store", source, "task", "export", "--format", "ndjson").out
+                belief = "".join(f'{{"task_id":{json.dumps(json.loads(line)["id"])},"status":"IN_PROGRESS"}}\n'
+                                 for line in tasks.splitlines())
+                results = []
+                for store in (f"sqlite:{self.directory}/{name}/copy.db", SERVER):
+                    self.reconciler("--store", store, "init")
+                    self.reconciler("--store", store, "task", "import", "-", stdin=tasks)
+                    results.append([self.run_bytes("--store", store, "task", "export", "--format", "ndjson")] + [
+                        self.run_bytes("--store", store, "check", *more, "--format", "ndjson", stdin=belief.encode())
+                        for more in ((), ("--batch-state", "-"))])
+                self.assertEqual(*results)
+                self.assertGreater(len(results[0][2][1]), 100)
+
     def test_each_task_runs_once_though_the_server_is_restarted_twice(self):
         ids = [f"t{i:05}" for i in range(TASKS)]
         self.reconciler("task", "import", "-",
@@ -129,6 +152,46 @@ class OneHost(PostgresCase):
         self.assertEqual(psql("SELECT status,count(*) FROM reconciler.tasks GROUP BY 1"), f"DONE|{TASKS}")
         self.assertEqual(psql("SELECT count(*) FROM reconciler.claims"), "0")
         print(f"{TASKS} tasks, {CONDUCTORS} conductors, two restarts: {taken:.1f} s", flush=True)
+
+
+@unittest.skipUnless(shutil.which("pgbouncer"), "pgbouncer is not installed")
+class Pooled(PostgresCase):
+    """Behind PgBouncer, which gives each transaction another session."""
+
+    def pooler(self):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="rec-pgbouncer-"))
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        (folder / "users").write_text(f'"{PARTS["user"]}" ""\n', encoding="utf-8")
+        (folder / "ini").write_text(
+            f"[databases]\npostgres = host={PARTS['host']} dbname=postgres\n[pgbouncer]\nunix_socket_dir = {folder}\n"
+            f"listen_port = 5432\nauth_type = trust\nauth_file = {folder}/users\npool_mode = transaction\n"
+            "default_pool_size = 3\n", encoding="utf-8")
+        user = []
+        if os.getuid() == 0:
+            shutil.chown(folder, PARTS["user"])
+            user = ["runuser", "-u", PARTS["user"], "--"]
+        process = subprocess.Popen([*user, "pgbouncer", "-q", folder / "ini"], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.terminate)
+        self.until((folder / ".s.PGSQL.5432").exists, "the pooler listens")
+        return folder
+
+    def test_a_batch_runs_and_hears_of_what_others_write(self):
+        host = self.host("host-a", self.pooler())
+        config = self.directory / "host-a" / "config" / "reconciler" / "reconciler.conf"
+        config.write_text("[postgres]\npooled = true\n", encoding="utf-8")
+        for name in "abc":
+            self.reconciler("task", "add", name, "--id", name, env=host)
+        self.gate("x")
+        batch = self.batch(host, "--all-ready", "--wait", "-j", "2", "--", self.worker(), "x")
+        self.until(lambda: len(self.log()) == 2, "two began")
+        psql("UPDATE reconciler.tasks SET status='DONE' WHERE id='c'")  # heard of within a second or so
+        self.open_gate("x")
+        out, err = batch.process.communicate(timeout=harness.DEADLINE_S)
+        self.assertEqual(batch.process.returncode, 0, (out, err))
+        self.assertEqual(len([line for line in self.log() if line.startswith("began")]), 2)
+        self.assertEqual(psql("SELECT count(*) FROM reconciler.claims"), "0")
 
 
 class SeveralHosts(PostgresCase):
