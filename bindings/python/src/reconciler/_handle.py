@@ -172,7 +172,7 @@ class Handle:
     def watcher_timeout_ms(self, number: int) -> int:
         """How long to wait before the next look; -1: for ever."""
         with self:
-            return lib.rec_watcher_timeout_ms(self._watchers[number])
+            return int(lib.rec_watcher_timeout_ms(self._watchers[number]))
 
     def watcher_descriptor(self, number: int) -> int:
         """Readable when the store may have changed: a copy that is the caller's; -1: none."""
