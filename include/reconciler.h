@@ -453,6 +453,34 @@ REC_PUBLIC int rec_blocker_get(struct reconciler *reconciler, const char *blocke
 REC_PUBLIC int rec_blocker_list(struct reconciler *reconciler, const char *task_id, int open_only,
 				rec_blocker_callback *callback, void *context, struct rec_error *error);
 
+/* ---- Links --------------------------------------------------------------------------------------- */
+
+/* The tie between a task and an address of a tracker (a GitHub issue, say), with what is known of it. `reconciler
+ * sync`, and a running batch, ask the trackers. */
+struct rec_link_info {
+	size_t size;
+	const char *task_id, *url;
+	int implicit;                           /* the task's external_url, not a link that somebody made */
+	const char *state;                      /* "open", "closed", "merged"; "unknown": never observed */
+	const char *kind;                       /* "issue", "pull_request", "unknown" */
+	const char *reason;                     /* why it was closed, in the tracker's words; or NULL */
+	const char *tracker_time, *observed_at; /* of the last observation: the tracker's time, and ours; or NULL */
+	const char *moved_to;                   /* the address it has now, if it has moved; or NULL */
+	int gone;                               /* it is no more */
+};
+typedef int rec_link_callback(void *context, const struct rec_link_info *link);
+
+/* Ties a task to an address, with an event. REC_NOT_FOUND: no such task; REC_EXISTS. Needs REC_OPEN_WRITE. */
+REC_PUBLIC int rec_link_add(struct reconciler *reconciler, const char *task_id, const char *url,
+			    struct rec_error *error);
+/* Takes a link away, or all that were made of the task (url NULL), with an event. REC_NOT_FOUND: there is none; an
+ * implicit one goes with the task's external_url. Needs REC_OPEN_WRITE. */
+REC_PUBLIC int rec_link_remove(struct reconciler *reconciler, const char *task_id, const char *url,
+			       struct rec_error *error);
+/* Of one task, or of all (task_id NULL); by task, then address. */
+REC_PUBLIC int rec_link_list(struct reconciler *reconciler, const char *task_id, rec_link_callback *callback,
+			     void *context, struct rec_error *error);
+
 /* ---- Events -------------------------------------------------------------------------------------- */
 
 #define REC_NO_NUMBER INT64_MIN /* a number that an event does not have */

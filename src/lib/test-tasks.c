@@ -142,6 +142,37 @@ static void test_blocker__life_and_list(void **state)
 	assert_int_equal(rec_blocker_create(w->reconciler, &info, made, &w->error), REC_NOT_FOUND);
 }
 
+/* ---- Links ---- */
+
+static int link_append(void *context, const struct rec_link_info *link)
+{
+	struct text *text = context;
+	assert_int_equal(link->size, sizeof *link);
+	int length = snprintf(text->bytes + text->length, sizeof text->bytes - text->length, "%s %s%s %s;",
+			      link->task_id, link->url, link->implicit ? " (implicit)" : "", link->state);
+	text->length += (size_t)length;
+	return text->end_with;
+}
+
+static void test_links__are_made_listed_and_taken_away(void **state)
+{
+	struct world *w = *state;
+	struct text links = {.length = 0};
+	add(w, "a", "READY");
+	ok(w, rec_link_add(w->reconciler, "a", "x:1", &w->error));
+	ok(w, rec_link_add(w->reconciler, "a", "x:2", &w->error));
+	assert_int_equal(rec_link_add(w->reconciler, "a", "x:1", &w->error), REC_EXISTS);
+	assert_int_equal(rec_link_add(w->reconciler, "b", "x:1", &w->error), REC_NOT_FOUND);
+	assert_int_equal(rec_link_add(w->reconciler, "a", NULL, &w->error), REC_E_INVALID);
+	ok(w, rec_link_list(w->reconciler, NULL, link_append, &links, &w->error));
+	assert_string_equal(links.bytes, "a x:1 unknown;a x:2 unknown;");
+	links.end_with = 7;
+	assert_int_equal(rec_link_list(w->reconciler, "a", link_append, &links, &w->error), 7);
+	ok(w, rec_link_remove(w->reconciler, "a", "x:2", &w->error));
+	ok(w, rec_link_remove(w->reconciler, "a", NULL, &w->error));
+	assert_int_equal(rec_link_remove(w->reconciler, "a", NULL, &w->error), REC_NOT_FOUND);
+}
+
 /* ---- The doctor ---- */
 
 static void test_diagnose__tells_findings(void **state)
@@ -243,6 +274,7 @@ int main(void)
 		api_test(test_task__list_by_status_after_and_limit),
 		api_test(test_task__status_retry_edit_delete),
 		api_test(test_blocker__life_and_list),
+		api_test(test_links__are_made_listed_and_taken_away),
 		api_test(test_diagnose__tells_findings),
 		api_test(test_warnings__may_be_asked_for),
 		api_test(test_exchange__there_and_back),
