@@ -7,12 +7,14 @@
 
 #include "store/postgres.h"
 
+#define HANDLES_MAX (CONTRACT_HANDLES_MAX + 2u)
+
 /* The programs of the contract have one thread and one place. */
 static struct {
 	struct rec_libpq real;
 	struct rec_store_ops ops; /* with our close */
 	void (*close)(struct rec_store *s);
-	struct rec_store *handles[CONTRACT_HANDLES_MAX + 2];
+	struct rec_store *handles[HANDLES_MAX];
 	uint64_t count, fail_at;
 	bool persistent;
 } cutting;
@@ -91,7 +93,7 @@ static PostgresPollingStatusType connect_poll(PGconn *connection)
 
 static void handle_close(struct rec_store *s)
 {
-	for (size_t i = 0; i < sizeof cutting.handles / sizeof *cutting.handles; i++)
+	for (size_t i = 0; i < HANDLES_MAX; i++)
 		if (cutting.handles[i] == s)
 			cutting.handles[i] = NULL;
 	cutting.close(s);
@@ -108,7 +110,7 @@ void cutting_watch(struct rec_store *s)
 		cutting.ops.close = handle_close;
 	}
 	while (cutting.handles[free_place])
-		assert_true(++free_place < sizeof cutting.handles / sizeof *cutting.handles);
+		assert_true(++free_place < HANDLES_MAX);
 	cutting.handles[free_place] = s;
 	s->ops = &cutting.ops;
 	handle->pq.PQsendQuery = send_query;
@@ -124,7 +126,7 @@ uint64_t cutting_set(uint64_t n, bool persistent)
 	cutting.fail_at = n;
 	cutting.persistent = persistent;
 	/* Nobody waits until the next attempt is due. */
-	for (size_t i = 0; i < sizeof cutting.handles / sizeof *cutting.handles; i++)
+	for (size_t i = 0; i < HANDLES_MAX; i++)
 		if (cutting.handles[i])
 			((struct rec_postgres *)cutting.handles[i])->retry_step_us = 0;
 	return count;
