@@ -16,7 +16,7 @@ static const struct planted {
 	{"compare-and-set", REC_PLANTED_CAS, {"outside status"}, 500},
 	{"claims outlive their conductors",
 	 REC_PLANTED_CLAIM_DIES,
-	 {"ends while its process lives", "two living children"},
+	 {"ends while its process lives", "two living children", "given back as never started"},
 	 500},
 	{"stale verdicts are dropped", REC_PLANTED_STALE, {"stopped without any reason"}, 2000},
 	{"late exits are the child's own", REC_PLANTED_LATE_EXIT, {"counts as completed outside"}, 500},
