@@ -2,8 +2,8 @@
  *
  * Nothing is lost between a look and the wait after it: the wake-up descriptor is open before the first look
  * and is emptied before a look, never after, so what happens meanwhile makes it readable again. Since a wake-up
- * may come before its commit can be seen, struct rec_relook plans further looks. Signals arrive through a
- * descriptor as well: no handler, no global flag, no race between a check of it and the wait.
+ * may come before its commit can be seen, struct rec_relook plans further looks, and opening counts as one. Signals
+ * arrive through a descriptor as well: no handler, no global flag, no race between a check of it and the wait.
  */
 #include "cli/loop.h"
 
@@ -41,6 +41,8 @@ int loop_init(struct loop *loop, struct rec_store *store, int input, struct rec_
 	int r = rec_store_wake_fd(store, &loop->wake, error);
 	if (r < 0)
 		return r;
+	if (loop->wake >= 0)
+		rec_relook_woken(&loop->relook, loop_now_us());
 	loop->interval_us = loop->wake >= 0 ? REC_CHECK_INTERVAL_DEFAULT_MS * INT64_C(1000) : UNWOKEN_INTERVAL_US;
 	return open_signals(&loop->signals, error);
 }

@@ -236,6 +236,8 @@ static int run(struct loop *loop, struct rec_loop_result *ret_result, struct rec
 	driver.tell = tell;
 	driver.context = loop;
 	int r = rec_store_wake_fd(driver.store, &loop->wake_fd, error);
+	if (r == 0 && loop->wake_fd >= 0)
+		rec_relook_woken(&loop->relook, now_us());
 	if (r == 0)
 		r = outside_open(loop, error);
 	if (r == 0)

@@ -124,7 +124,7 @@ int rec_watcher_descriptor(struct rec_watcher *w)
 	return rec_store_wake_fd(w->reconciler->store, &fd, NULL) == 0 ? fd : -1;
 }
 
-/* Empties the descriptor if it is readable, and takes wake-ups that others have emptied. */
+/* Empties the descriptor if it is readable, and takes wake-ups that others have emptied. Opening it counts as one. */
 static void wakes_take(struct rec_watcher *w, int64_t now)
 {
 	struct pollfd p = {.fd = rec_watcher_descriptor(w), .events = POLLIN};
@@ -132,7 +132,8 @@ static void wakes_take(struct rec_watcher *w, int64_t now)
 		rec_store_wake_drain(w->reconciler->store);
 		w->reconciler->wakes++;
 	}
-	if (w->wakes_seen != w->reconciler->wakes)
+	bool first = w->looked_us == 0 && p.fd >= 0;
+	if (first || w->wakes_seen != w->reconciler->wakes)
 		rec_relook_woken(&w->relook, now);
 	w->wakes_seen = w->reconciler->wakes;
 }
