@@ -9,7 +9,8 @@ static const struct option_spec global_options[] = {
 	{.name = "store",
 	 .letter = 'S',
 	 .argument = "URI",
-	 .help = "sqlite:PATH, dir:PATH, or a path: a state file, or a directory that has .reconciler or .codeframe; else "
+	 .help = "sqlite:PATH, dir:PATH, postgresql://..., or a path: a state file, or a directory that has "
+		 ".reconciler or .codeframe; else "
 		 "$RECONCILER_STORE, else the nearest one above the working directory",
 	 .complete = COMPLETE_FILE},
 	{.name = "format", .argument = "FORMAT", .help = "how results are written", .choices = formats},

@@ -150,6 +150,21 @@ static bool has_scheme(const char *uri)
 	return length > 0 && strncmp(uri + length, "://", 3) == 0;
 }
 
+/* A string of keys and values for libpq begins with one of its keys; a file named so is reached by "./". */
+static bool is_conninfo(const char *uri)
+{
+	static const char *const keys[] = {"host",     "hostaddr",        "port",    "dbname",
+					   "user",     "password",        "service", "application_name",
+					   "passfile", "connect_timeout", "sslmode", "options"};
+	size_t length = strspn(uri, "abcdefghijklmnopqrstuvwxyz_");
+	if (uri[length + strspn(uri + length, " \t")] != '=')
+		return false;
+	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+		if (strlen(keys[i]) == length && memcmp(uri, keys[i], length) == 0)
+			return true;
+	return false;
+}
+
 static int uri_open(const char *uri, const struct rec_store_options *options, struct rec_store **ret_store,
 		    struct rec_error *error)
 {
@@ -169,10 +184,11 @@ static int uri_open(const char *uri, const struct rec_store_options *options, st
 		return rec_store_files_open(rest, options, ret_store, error);
 	}
 	/* Nothing of such a URI is shown as it is: it may hold a password. */
-	if (prefixed(uri, "postgresql:") || prefixed(uri, "postgres:"))
+	if (prefixed(uri, "postgresql:") || prefixed(uri, "postgres:") || is_conninfo(uri))
 		return rec_store_postgres_open(uri, options, ret_store, error);
 	if (has_scheme(uri))
-		return rec_fail(error, REC_E_UNSUPPORTED, "store '%.*s': unknown kind of store (use sqlite:PATH)",
+		return rec_fail(error, REC_E_UNSUPPORTED,
+				"store '%.*s': unknown kind of store (use sqlite:PATH, dir:PATH or postgresql://...)",
 				(int)strcspn(uri, "/"), uri);
 	return path_open(uri, options, ret_store, error);
 }

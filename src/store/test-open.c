@@ -158,6 +158,9 @@ static void test_open__no_part_of_a_password_is_ever_shown(void **state)
 		"postgresql:host=127.0.0.1 port=1 user=u password='secret' dbname=d",
 		"postgresql:host=127.0.0.1 port=1 password='secret",
 		"postgresql:secret",
+		"host=127.0.0.1 port=1 user=u password=secret dbname=d",
+		"password = secret host=127.0.0.1 port=1",
+		"dbname='secret",
 	};
 	for (size_t i = 0; i < sizeof uris / sizeof *uris; i++) {
 		struct rec_store *store = NULL;
