@@ -138,6 +138,7 @@ static int slots_prepare(void *self, uint32_t number, const struct rec_slot_orde
 	}
 	rec_record_write(slot->map, REC_LANE_AHEAD,
 			 (struct rec_record){.phase = REC_RECORD_STARTING, .claim_id = order->claim_id});
+	rec_record_erase(slot->map, REC_LANE_FORGOTTEN, order->claim_id); /* a number that a rollback gave back */
 	return 0;
 }
 
@@ -221,6 +222,7 @@ static void slots_forget(void *self, uint32_t number, int64_t claim_id)
 		return;
 	rec_record_write(slot->map, REC_LANE_FORGOTTEN,
 			 (struct rec_record){.phase = REC_RECORD_FORGOTTEN, .claim_id = claim_id});
+	rec_record_erase(slot->map, REC_LANE_AHEAD, claim_id); /* FORGOTTEN keeps but two; another slot may get it */
 	struct slot_claim *claim = rec_slot_claim(slot, claim_id);
 	if (claim)
 		rec_slot_claim_remove(claim);

@@ -161,7 +161,7 @@ static struct recorded rig_records(struct rig *rig)
 
 /* A conductor that gets as far as `until` with claim 7 (and 8 ahead) in slot 0 and is killed there. Its shim lives on.
  */
-enum crash_point { CRASH_PREPARED, CRASH_RUNNING, CRASH_AHEAD, CRASH_IN_GROUP };
+enum crash_point { CRASH_PREPARED, CRASH_RUNNING, CRASH_AHEAD, CRASH_IN_GROUP, CRASH_GIVEN_AGAIN };
 static void conductor_crash(struct rig *rig, enum crash_point until)
 {
 	int ready[2];
@@ -178,6 +178,10 @@ static void conductor_crash(struct rig *rig, enum crash_point until)
 			rig_expect(rig, REC_SLOT_ENDED, 6);
 		}
 		rig_prepare(rig, 0, 7);
+		if (until == CRASH_GIVEN_AGAIN) { /* the group failed, so the store gives its number to the next one */
+			rig->table.ops->forget(rig->table.self, 0, 7);
+			rig_prepare(rig, 0, 7);
+		}
 		if (until != CRASH_PREPARED) {
 			rig->table.ops->start(rig->table.self, 0, 7, NULL);
 			rig_expect(rig, REC_SLOT_RUNNING, 7);
@@ -403,12 +407,11 @@ static void test_slots__a_missing_shim_is_said_and_nothing_starts(void **state)
 	rig_end(&rig);
 }
 
-static void test_recovery__a_running_child_is_adopted_and_watched_to_its_end(void **state)
+static void check_adopted_to_its_end(enum crash_point point)
 {
-	(void)state;
 	struct rig rig;
 	rig_new(&rig, WAIT_FOR("go") "exit 6", 1);
-	conductor_crash(&rig, CRASH_RUNNING);
+	conductor_crash(&rig, point);
 	struct recorded found = rig_records(&rig);
 	assert_int_equal(found.count, 1);
 	assert_int_equal(found.first.claim_id, 7);
@@ -420,6 +423,41 @@ static void test_recovery__a_running_child_is_adopted_and_watched_to_its_end(voi
 	assert_int_equal(rig_expect(&rig, REC_SLOT_ENDED, 7).code, 6);
 	rig.table.ops->forget(rig.table.self, found.first.slot, 7);
 	assert_int_equal(rig_records(&rig).count, 0);
+	rig_end(&rig);
+}
+
+static void test_recovery__a_running_child_is_adopted_and_watched_to_its_end(void **state)
+{
+	(void)state;
+	check_adopted_to_its_end(CRASH_RUNNING);
+}
+
+static void test_recovery__a_claim_whose_number_was_forgotten_before_is_adopted(void **state)
+{
+	(void)state;
+	check_adopted_to_its_end(CRASH_GIVEN_AGAIN);
+}
+
+static void test_recovery__a_number_given_again_is_of_the_slot_that_has_it_now(void **state)
+{
+	(void)state;
+	struct rig rig;
+	rig_new(&rig, "true", 2);
+	for (int64_t claim = 5; claim <= 6; claim++) {
+		rig_start(&rig, 0, claim);
+		rig_expect(&rig, REC_SLOT_RUNNING, claim);
+		rig_expect(&rig, REC_SLOT_ENDED, claim);
+	}
+	rig_prepare(&rig, 0, 7);
+	for (int64_t claim = 7; claim >= 5; claim--) /* the group failed; then the ends were recorded */
+		rig.table.ops->forget(rig.table.self, 0, claim);
+	assert_int_equal(rig_records(&rig).count, 0);
+	rig_prepare(&rig, 1, 7);
+	struct recorded found = rig_records(&rig);
+	assert_int_equal(found.count, 1);
+	assert_int_equal(found.first.slot, 1);
+	assert_int_equal(found.first.claim_id, 7);
+	rig.table.ops->forget(rig.table.self, 1, 7);
 	rig_end(&rig);
 }
 
@@ -545,6 +583,8 @@ int main(int count, char **arguments)
 		cmocka_unit_test(test_slots__a_command_that_cannot_run_says_its_errno),
 		cmocka_unit_test(test_slots__a_missing_shim_is_said_and_nothing_starts),
 		cmocka_unit_test(test_recovery__a_running_child_is_adopted_and_watched_to_its_end),
+		cmocka_unit_test(test_recovery__a_claim_whose_number_was_forgotten_before_is_adopted),
+		cmocka_unit_test(test_recovery__a_number_given_again_is_of_the_slot_that_has_it_now),
 		cmocka_unit_test(test_recovery__an_adopted_child_can_be_stopped),
 		cmocka_unit_test(test_recovery__what_was_only_prepared_is_void),
 		cmocka_unit_test(test_recovery__a_claim_ahead_is_void_and_the_running_one_goes_on),

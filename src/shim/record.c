@@ -81,6 +81,13 @@ void rec_record_write(struct rec_record_map *map, enum rec_lane lane, struct rec
 	__atomic_store_n(&place->checksum, record.checksum, __ATOMIC_SEQ_CST);
 }
 
+void rec_record_erase(struct rec_record_map *map, enum rec_lane lane, int64_t claim_id)
+{
+	for (int which = 0; which < 2; which++)
+		if (map->lanes[lane][which].claim_id == claim_id)
+			__atomic_store_n(&map->lanes[lane][which].checksum, 0, __ATOMIC_SEQ_CST);
+}
+
 int rec_record_lock(int fd)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};

@@ -12,6 +12,9 @@
  *                         attempts may wait to be recorded in the store (at most one claim is ahead)
  *   FORGOTTEN conductor   FORGOTTEN: its end is in the store, or the claim never committed
  *
+ * A claim's number is given again if its group is rolled back, maybe in another slot: whoever prepares a claim erases
+ * it from FORGOTTEN after AHEAD has it, whoever forgets one erases it from AHEAD after FORGOTTEN has it.
+ *
  * So a claim in any lane that is not in FORGOTTEN may still have to be accounted for (or not: only the last
  * two forgotten ones are kept, so whoever recovers asks the store whether the claim is still there).
  *
@@ -67,6 +70,8 @@ bool rec_record_find(const struct rec_record_map *map, enum rec_lane lane, int64
 		     struct rec_record *ret_record);
 /* Overwrites the older of the two (or the unsound one). Fills in checksum and sequence. */
 void rec_record_write(struct rec_record_map *map, enum rec_lane lane, struct rec_record record);
+/* The lane no longer tells of `claim_id`. Only for who writes the lane. */
+void rec_record_erase(struct rec_record_map *map, enum rec_lane lane, int64_t claim_id);
 
 /* Takes the lock that says "alive", without waiting: 0; 1 if somebody else holds it; -1 with errno. */
 int rec_record_lock(int fd);

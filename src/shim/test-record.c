@@ -90,6 +90,27 @@ static void test_record__a_damaged_record_is_the_next_to_be_overwritten(void **s
 	close(fd);
 }
 
+static void test_record__an_erased_claim_is_gone_and_its_neighbour_stays(void **state)
+{
+	(void)state;
+	int fd = file_new();
+	struct rec_record_map *map = rec_record_map_open(fd);
+	struct rec_record found;
+	for (int64_t claim = 1; claim <= 2; claim++)
+		rec_record_write(map, REC_LANE_AHEAD,
+				 (struct rec_record){.phase = REC_RECORD_STARTING, .claim_id = claim});
+	rec_record_write(map, REC_LANE_FORGOTTEN, (struct rec_record){.phase = REC_RECORD_FORGOTTEN, .claim_id = 2});
+	rec_record_erase(map, REC_LANE_AHEAD, 2);
+	rec_record_erase(map, REC_LANE_AHEAD, 3);
+	assert_false(rec_record_find(map, REC_LANE_AHEAD, 2, &found));
+	assert_true(rec_record_find(map, REC_LANE_FORGOTTEN, 2, &found));
+	rec_record_write(map, REC_LANE_AHEAD, (struct rec_record){.phase = REC_RECORD_STARTING, .claim_id = 3});
+	assert_true(rec_record_find(map, REC_LANE_AHEAD, 1, &found));
+	assert_int_equal(rec_record_newest(map, REC_LANE_AHEAD).claim_id, 3);
+	rec_record_map_close(map);
+	close(fd);
+}
+
 static void test_record__the_lock_is_life_and_ends_with_the_process(void **state)
 {
 	(void)state;
@@ -128,6 +149,7 @@ int main(void)
 		cmocka_unit_test(test_record__the_newest_wins_and_the_one_before_is_still_found),
 		cmocka_unit_test(test_record__a_damaged_byte_anywhere_leaves_the_record_before),
 		cmocka_unit_test(test_record__a_damaged_record_is_the_next_to_be_overwritten),
+		cmocka_unit_test(test_record__an_erased_claim_is_gone_and_its_neighbour_stays),
 		cmocka_unit_test(test_record__the_lock_is_life_and_ends_with_the_process),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
