@@ -57,6 +57,20 @@ static int fail_changed(const struct steps *s, const struct step *step)
 	return rec_fail(s->error, REC_E_BUSY, "%.200s: another program has just changed it (try again)", step->name);
 }
 
+/* Is the file what it was when the group began? 1 or 0; -1 and errno. */
+static int file_stands(const struct steps *s, const struct step *step)
+{
+	struct stat status;
+	struct rec_files_identity now = step->before;
+	bool there = s->f->io->stat(s->f->io->context, s->f->directory, step->name, &status) == 0;
+	if (!there && errno != ENOENT)
+		return -1;
+	if (there)
+		rec_files_identity_of(&status, &now);
+	return there == step->had_file && now.inode == step->before.inode && now.size == step->before.size &&
+	       now.mtime_ns == step->before.mtime_ns;
+}
+
 /* ---- Which tasks are touched ---- */
 
 static int step_add(struct steps *s, struct rec_slice id)
@@ -200,6 +214,9 @@ static int removal_prepare(const struct steps *s, struct step *step, const struc
 	step->remove = true;
 	if (file && !file->regular)
 		return rec_fail(s->error, REC_E_INVALID, "%.200s: is no file (remove it by hand)", step->name);
+	int same = file_stands(s, step);
+	if (same <= 0)
+		return same < 0 ? fail_step(s, errno, step) : fail_changed(s, step);
 	return rec_files_image_written(s->f, step->name, NULL, s->error);
 }
 
@@ -331,6 +348,13 @@ static bool step_apply(const struct steps *s, size_t index)
 	struct rec_files_file *file;
 	struct stat status;
 	char name[48];
+	int same = file_stands(s, step);
+	if (same < 0)
+		return false;
+	if (!same) { /* somebody has changed it since it was prepared: that stands, and is looked at */
+		rec_files_pending_add(s->f, step->name, strlen(step->name));
+		return step->remove || io->unlink(io->context, s->f->fresh, fresh_name(s, index, name)) == 0;
+	}
 	if (step->remove)
 		return io->unlink(io->context, s->f->directory, step->name) == 0 || errno == ENOENT;
 	if (io->rename(io->context, s->f->fresh, fresh_name(s, index, name), s->f->directory, step->name) < 0)
@@ -360,23 +384,19 @@ static void steps_apply(const struct steps *s)
 static int undone_apply(struct rec_files *f, const struct rec_files_step *step, struct rec_error *error)
 {
 	struct steps one = {.f = f, .error = error};
-	struct step shown = {0};
+	struct step shown = {
+		.had_file = step->had_file,
+		.before = {.inode = (uint64_t)step->inode, .size = step->size, .mtime_ns = step->mtime_ns}};
 	struct stat status;
-	struct rec_files_identity now = {0};
 	snprintf(shown.name, sizeof shown.name, "%.*s", (int)step->name.length, step->name.data);
 	if (step->from.data && f->io->stat(f->io->context, f->fresh, step->from.data, &status) < 0)
 		return errno == ENOENT ? 0 : fail_step(&one, errno, &shown);
-	bool there = f->io->stat(f->io->context, f->directory, shown.name, &status) == 0;
-	if (!there && errno != ENOENT)
+	int r = 0, same = file_stands(&one, &shown);
+	if (same < 0)
 		return fail_step(&one, errno, &shown);
-	if (there)
-		rec_files_identity_of(&status, &now);
-	bool same = there == step->had_file && (!there || ((int64_t)now.inode == step->inode &&
-							   now.size == step->size && now.mtime_ns == step->mtime_ns));
-	int r = 0;
 	if (same && step->from.data)
 		r = f->io->rename(f->io->context, f->fresh, step->from.data, f->directory, shown.name);
-	else if (same && there)
+	else if (same && step->had_file)
 		r = f->io->unlink(f->io->context, f->directory, shown.name);
 	else if (step->from.data) /* somebody changed it since: that stands */
 		r = f->io->unlink(f->io->context, f->fresh, step->from.data);

@@ -43,6 +43,19 @@ static int io_write(void *context, int fd, const void *bytes, size_t length, off
 	return rec_io_real.write(context, fd, bytes, length, at);
 }
 
+/* A person at work when the next group reaches the log. */
+static void (*person)(struct world *w);
+static struct world *person_world;
+
+static int io_write_durably(void *context, int fd, const void *bytes, size_t length, off_t at)
+{
+	void (*now)(struct world * w) = person;
+	person = NULL;
+	if (now)
+		now(person_world);
+	return rec_io_real.write_durably(context, fd, bytes, length, at);
+}
+
 #define expect(w, wanted, call)                                                                                        \
 	do {                                                                                                           \
 		int result_ = (call);                                                                                  \
@@ -66,6 +79,8 @@ static int setup(void **state)
 	w->io = rec_io_real;
 	w->io.rename = io_rename;
 	w->io.write = io_write;
+	w->io.write_durably = io_write_durably;
+	person_world = w;
 	w->store = open_store(w, REC_STORE_INIT);
 	*state = w;
 	return 0;
@@ -77,6 +92,7 @@ static int teardown(void **state)
 	char command[128];
 	renames_left = -1;
 	write_errno = 0;
+	person = NULL;
 	rec_store_close(w->store);
 	snprintf(command, sizeof command, "rm -r %s", w->path);
 	pid_t pid = fork();
@@ -279,6 +295,75 @@ static void test_commit__a_file_changed_meanwhile_is_left_to_its_writer(void **s
 	assert_int_equal(status_of(w, w->store, "a"), REC_DONE);
 	assert_string_equal(file_read(w, "a.json", text), "{\"title\": \"by hand\", \"status\": \"DONE\"}");
 	expect(w, REC_CONFLICT, set(w, "a", REC_READY, REC_IN_PROGRESS));
+}
+
+static void file_unlink(struct world *w, const char *name)
+{
+	char path[400];
+	snprintf(path, sizeof path, "%s/%s", w->path, name);
+	assert_int_equal(unlink(path), 0);
+}
+
+#define BY_HAND "{\"title\": \"by hand\", \"status\": \"BACKLOG\"}"
+
+static void person_writes(struct world *w)
+{
+	file_write(w, "a.json", BY_HAND);
+	file_write(w, "gone.json", BY_HAND);
+	file_write(w, "new.json", BY_HAND);
+	file_unlink(w, "lost.json");
+}
+
+/* The files were prepared, and then a person wrote them, before they were put in place. */
+static void test_commit__what_a_person_writes_until_the_files_are_in_place_stands(void **state)
+{
+	struct world *w = *state;
+	static const char *const names[] = {"a.json", "gone.json", "new.json"};
+	char text[4096];
+	add(w, "a", REC_READY);
+	add(w, "b", REC_READY);
+	add(w, "gone", REC_READY);
+	add(w, "lost", REC_READY);
+	struct rec_store *second = open_store(w, REC_STORE_READ);
+	assert_int_equal(status_of(w, second, "a"), REC_READY);
+	expect(w, 0, rec_store_begin(w->store, &w->error));
+	expect(w, 0, set(w, "a", REC_READY, REC_DONE));
+	expect(w, 0, set(w, "b", REC_READY, REC_DONE));
+	expect(w, 0, set(w, "lost", REC_READY, REC_DONE));
+	expect(w, 0, rec_store_delete(w->store, S("gone"), &w->error));
+	add(w, "new", REC_DONE);
+	person = person_writes;
+	expect(w, 0, rec_store_commit(w->store, &w->error));
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		assert_string_equal(file_read(w, names[i], text), BY_HAND);
+	struct rec_store *third = open_store(w, REC_STORE_WRITE), *stores[] = {w->store, second, third};
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(status_of(w, stores[i], "a"), REC_BACKLOG);
+		assert_int_equal(status_of(w, stores[i], "b"), REC_DONE);
+		assert_int_equal(status_of(w, stores[i], "gone"), REC_BACKLOG);
+		assert_int_equal(status_of(w, stores[i], "new"), REC_BACKLOG);
+		assert_int_equal(status_of(w, stores[i], "lost"), REC_STATUS_ABSENT);
+	}
+	expect(w, 0, set(w, "a", REC_BACKLOG, REC_READY));
+	assert_non_null(strstr(file_read(w, "a.json", text), "by hand"));
+	assert_int_equal(status_of(w, third, "a"), REC_READY);
+	rec_store_close(third);
+	rec_store_close(second);
+}
+
+static void test_commit__a_file_changed_meanwhile_is_not_removed(void **state)
+{
+	struct world *w = *state;
+	char text[4096];
+	add(w, "a", REC_READY);
+	expect(w, 0, rec_store_begin(w->store, &w->error));
+	expect(w, 0, rec_store_delete(w->store, S("a"), &w->error));
+	file_write(w, "a.json", BY_HAND);
+	expect(w, REC_E_BUSY, rec_store_commit(w->store, &w->error));
+	assert_string_equal(file_read(w, "a.json", text), BY_HAND);
+	assert_int_equal(status_of(w, w->store, "a"), REC_BACKLOG);
+	expect(w, 0, rec_store_delete(w->store, S("a"), &w->error));
+	assert_int_equal(status_of(w, w->store, "a"), REC_STATUS_ABSENT);
 }
 
 static void test_commit__on_a_full_disk_the_old_file_stays_whole(void **state)
@@ -490,6 +575,8 @@ int main(void)
 		in_world(test_groups__the_next_writer_completes_one_that_was_cut_short),
 		in_world(test_groups__what_a_person_wrote_after_the_death_stands),
 		in_world(test_commit__a_file_changed_meanwhile_is_left_to_its_writer),
+		in_world(test_commit__what_a_person_writes_until_the_files_are_in_place_stands),
+		in_world(test_commit__a_file_changed_meanwhile_is_not_removed),
 		in_world(test_commit__on_a_full_disk_the_old_file_stays_whole),
 		in_world(test_changes__an_edit_by_hand_is_told_to_every_handle),
 		in_world(test_changes__an_edit_while_nobody_looked_makes_old_cursors_rescan),
