@@ -36,6 +36,7 @@ struct steps {
 	struct step *list;
 	size_t count, capacity;
 	int64_t number; /* of the group */
+	bool perhaps;   /* it is in the log, although that failed */
 	struct rec_error *error;
 };
 
@@ -523,7 +524,7 @@ static int group_place(struct steps *s, struct rec_slice group)
 	int r = rec_files_lock(s->f, REC_FILES_LOCK_STEPS, F_WRLCK, s->error);
 	if (r < 0)
 		return r;
-	r = rec_files_log_append(s->f, group, s->error);
+	r = rec_files_log_append(s->f, group, &s->perhaps, s->error);
 	if (r == 0)
 		steps_apply(s);
 	rec_files_unlock(s->f, REC_FILES_LOCK_STEPS);
@@ -552,7 +553,7 @@ static int group_commit(struct steps *s)
 		s->f->steps = steps;
 		steps = before;
 		rec_files_events_place(s->f, &events);
-	} else {
+	} else if (!s->perhaps) {
 		steps_undo(s);
 	}
 	rec_buffer_release(&steps);

@@ -266,8 +266,9 @@ int rec_files_log_moved(struct rec_files *f, bool *ret_moved, struct rec_error *
 
 /* ---- Writing ---- */
 
-int rec_files_log_append(struct rec_files *f, struct rec_slice group, struct rec_error *error)
+int rec_files_log_append(struct rec_files *f, struct rec_slice group, bool *ret_perhaps, struct rec_error *error)
 {
+	*ret_perhaps = false;
 	if (f->io->write_durably(f->io->context, f->log_fd, group.data, group.length, (off_t)f->log.position) == 0) {
 		f->log.position += group.length;
 		f->log.group_number++;
@@ -275,7 +276,11 @@ int rec_files_log_append(struct rec_files *f, struct rec_slice group, struct rec
 		return 0;
 	}
 	int errnum = errno;
-	(void)f->io->truncate(f->io->context, f->log_fd, (off_t)f->log.position); /* a torn group is none anyway */
+	if (f->io->truncate(f->io->context, f->log_fd, (off_t)f->log.position) < 0) {
+		*ret_perhaps = true;
+		f->rescan = true;
+		f->cleaned = false; /* a torn group is none, and its files are of no use */
+	}
 	return fail_log(f, errnum, error);
 }
 

@@ -287,8 +287,9 @@ void rec_files_unlock(struct rec_files *f, enum rec_files_lock lock);
 int rec_files_log_read(struct rec_files *f, struct rec_error *error);
 /* Has anything come since? */
 int rec_files_log_moved(struct rec_files *f, bool *ret_moved, struct rec_error *error);
-/* Writes a group, durably: the moment of the commit. */
-int rec_files_log_append(struct rec_files *f, struct rec_slice group, struct rec_error *error);
+/* Writes a group, durably: the moment of the commit. *ret_perhaps: it failed, but the group may stand there whole, and
+ * then counts for whoever reads the log next: its files must stay. */
+int rec_files_log_append(struct rec_files *f, struct rec_slice group, bool *ret_perhaps, struct rec_error *error);
 void rec_files_log_print(struct rec_files *f); /* behind it; that it fails does not matter */
 /* A log of the present tables in place of the old one. */
 int rec_files_log_renew(struct rec_files *f, struct rec_error *error);

@@ -1,0 +1,193 @@
+/* The log of the directory backend on a disk that fails: what is in it counts whole, and what was told to be durable
+ * is. */
+#include "base/test-support.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "store/files.h"
+
+#define S(text) rec_slice_of(text)
+
+struct world {
+	char path[64];
+	struct rec_io io;
+	struct rec_store *store;
+	struct rec_error error;
+	bool append_fails; /* with all of it written */
+	bool append_torn;  /* or half of it */
+	bool truncate_fails;
+};
+
+static int io_write_durably(void *context, int fd, const void *bytes, size_t length, off_t at)
+{
+	const struct world *w = context;
+	if (!w->append_fails)
+		return rec_io_real.write_durably(NULL, fd, bytes, length, at);
+	assert_int_equal(rec_io_real.write(NULL, fd, bytes, w->append_torn ? length / 2 : length, at), 0);
+	errno = EIO;
+	return -1;
+}
+
+static int io_truncate(void *context, int fd, off_t length)
+{
+	const struct world *w = context;
+	if (!w->truncate_fails)
+		return rec_io_real.truncate(NULL, fd, length);
+	errno = EIO;
+	return -1;
+}
+
+#define expect(w, wanted, call)                                                                                        \
+	do {                                                                                                           \
+		int result_ = (call);                                                                                  \
+		if (result_ != (wanted))                                                                               \
+			fail_msg("%s: %d instead of %d: %s", #call, result_, wanted, (w)->error.message);              \
+	} while (0)
+
+static struct rec_store *open_store(struct world *w, enum rec_store_mode mode)
+{
+	struct rec_store_options options = {.mode = mode, .busy_timeout_ms = 200};
+	struct rec_store *store = NULL;
+	expect(w, 0, rec_store_files_open_with(w->path, &options, &w->io, &store, &w->error));
+	return store;
+}
+
+static int setup(void **state)
+{
+	struct world *w = rec_zalloc(NULL, 1, sizeof *w);
+	snprintf(w->path, sizeof w->path, "%s/rec-files-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+	assert_non_null(mkdtemp(w->path));
+	w->io = rec_io_real;
+	w->io.context = w;
+	w->io.write_durably = io_write_durably;
+	w->io.truncate = io_truncate;
+	w->store = open_store(w, REC_STORE_INIT);
+	*state = w;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct world *w = *state;
+	rec_store_close(w->store);
+	pid_t pid = fork();
+	if (pid == 0) {
+		execlp("rm", "rm", "-r", w->path, (char *)NULL);
+		_exit(127);
+	}
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	rec_free(NULL, w);
+	return 0;
+}
+
+static void add(struct world *w, const char *id, enum rec_status status)
+{
+	struct rec_task task = {.id = S(id), .title = S("a task"), .status = status, .is_leaf = true};
+	expect(w, 0, rec_store_create(w->store, &task, &w->error));
+}
+
+static enum rec_status status_of(struct world *w, struct rec_store *store, const char *id)
+{
+	struct rec_snapshot snapshot;
+	struct rec_slice ids[] = {S(id)};
+	expect(w, 0, rec_store_snapshot(store, ids, 1, 0, &snapshot, &w->error));
+	enum rec_status status = snapshot.facts[0].status;
+	rec_snapshot_release(&snapshot);
+	return status;
+}
+
+static int set(struct world *w, const char *id, enum rec_status from, enum rec_status to)
+{
+	return rec_store_set_status(w->store, S(id), from, to, NULL, NULL, NULL, &w->error);
+}
+
+static bool is_there(const struct world *w, const char *name)
+{
+	char path[400];
+	snprintf(path, sizeof path, "%s/%s", w->path, name);
+	return access(path, F_OK) == 0;
+}
+
+/* ---- An append that fails ---- */
+
+/* A task changes, one goes, one comes. */
+static void group_fails(struct world *w)
+{
+	add(w, "a", REC_READY);
+	add(w, "gone", REC_READY);
+	expect(w, 0, rec_store_begin(w->store, &w->error));
+	expect(w, 0, set(w, "a", REC_READY, REC_DONE));
+	expect(w, 0, rec_store_delete(w->store, S("gone"), &w->error));
+	add(w, "new", REC_READY);
+	w->append_fails = true;
+	expect(w, REC_E_IO, rec_store_commit(w->store, &w->error));
+	w->append_fails = w->truncate_fails = false;
+}
+
+static void assert_group(struct world *w, struct rec_store *store, bool whole)
+{
+	assert_int_equal(status_of(w, store, "a"), whole ? REC_DONE : REC_READY);
+	assert_int_equal(status_of(w, store, "gone"), whole ? REC_STATUS_ABSENT : REC_READY);
+	assert_int_equal(status_of(w, store, "new"), whole ? REC_READY : REC_STATUS_ABSENT);
+}
+
+static void test_append__what_fails_and_is_taken_back_never_was(void **state)
+{
+	struct world *w = *state;
+	group_fails(w);
+	struct rec_store *second = open_store(w, REC_STORE_READ);
+	assert_group(w, second, false);
+	assert_group(w, w->store, false);
+	add(w, "next", REC_READY);
+	assert_group(w, second, false);
+	rec_store_close(second);
+}
+
+static void test_append__what_fails_and_stays_in_the_log_counts_whole(void **state)
+{
+	struct world *w = *state;
+	w->truncate_fails = true;
+	group_fails(w);
+	struct rec_store *second = open_store(w, REC_STORE_READ);
+	assert_group(w, second, true);
+	assert_group(w, w->store, true);
+	assert_true(is_there(w, "gone.json"));
+	add(w, "next", REC_READY); /* whoever writes next puts its files in place */
+	assert_false(is_there(w, "gone.json"));
+	assert_true(is_there(w, "new.json"));
+	assert_group(w, second, true);
+	assert_group(w, w->store, true);
+	rec_store_close(second);
+}
+
+static void test_append__what_is_torn_and_stays_in_the_log_is_nothing(void **state)
+{
+	struct world *w = *state;
+	w->truncate_fails = w->append_torn = true;
+	group_fails(w);
+	struct rec_store *second = open_store(w, REC_STORE_READ);
+	assert_group(w, second, false);
+	assert_group(w, w->store, false);
+	add(w, "next", REC_READY);
+	assert_group(w, second, false);
+	assert_int_equal(status_of(w, second, "next"), REC_READY);
+	char path[400];
+	snprintf(path, sizeof path, "%s/.rec/new", w->path);
+	assert_int_equal(rmdir(path), 0); /* nothing of it is left there */
+	rec_store_close(second);
+}
+
+int main(void)
+{
+#define in_world(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		in_world(test_append__what_fails_and_is_taken_back_never_was),
+		in_world(test_append__what_fails_and_stays_in_the_log_counts_whole),
+		in_world(test_append__what_is_torn_and_stays_in_the_log_is_nothing),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
