@@ -35,9 +35,10 @@ int rec_apply(struct rec_store *s, enum rec_check_kind kind, const struct rec_sl
 
 /* Re-decides every recorded decision (an event with an action, or called RECONCILIATION_TASK_SKIPPED, _KILLED or
  * _REQUEUED) from its recorded inputs: current_status, believed and the blocker counts, or the observation. Which of
- * them are there tells the kind: an observation is a tracker's; both MERGED, only believed TASKS, only counts BLOCKERS. fn is told each difference: the event's seq and a
- * sentence ("seq 12: recorded REQUEUE ..., the inputs give NONE ..."). *ret_checked counts decisions, *ret_different
- * differences (both may be NULL). fn returns 0 to go on, else that ends it; fn may be NULL. O(events). */
+ * them are there tells the kind: an observation is a tracker's; both MERGED, only believed TASKS, only counts BLOCKERS.
+ * fn is told each difference: the event's seq and a sentence ("seq 12: recorded REQUEUE ..., the inputs give NONE
+ * ..."). *ret_checked counts decisions, *ret_different differences (both may be NULL). fn returns 0 to go on, else that
+ * ends it; fn may be NULL. O(events). */
 typedef int rec_difference_fn(void *context, int64_t seq, const char *sentence);
 int rec_events_verify(struct rec_store *s, rec_difference_fn *fn, void *context, uint64_t *ret_checked,
 		      uint64_t *ret_different, struct rec_error *error);

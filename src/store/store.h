@@ -381,8 +381,8 @@ int rec_store_changes_in_group(struct rec_store *s, struct rec_cursor *cursor, r
 int rec_store_stamp(struct rec_store *s, uint64_t *ret_stamp, struct rec_error *error);
 /* A descriptor that becomes readable when the store may have changed; owned by the store; -1 where there is
  * none. rec_store_wake_drain empties it. The wake-up may come before the commit is visible: look at once,
- * then again after 50 us, doubling to 50 ms, until 2 s after the last wake-up (struct rec_relook). Opening counts as one:
- * what was written just before may become visible after the first look. */
+ * then again after 50 us, doubling to 50 ms, until 2 s after the last wake-up (struct rec_relook). Opening counts as
+ * one: what was written just before may become visible after the first look. */
 int rec_store_wake_fd(struct rec_store *s, int *ret_fd, struct rec_error *error);
 void rec_store_wake_drain(struct rec_store *s);
 
