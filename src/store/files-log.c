@@ -269,6 +269,9 @@ int rec_files_log_moved(struct rec_files *f, bool *ret_moved, struct rec_error *
 int rec_files_log_append(struct rec_files *f, struct rec_slice group, bool *ret_perhaps, struct rec_error *error)
 {
 	*ret_perhaps = false;
+	if (!f->log.name_durable && f->io->sync(f->io->context, f->rec) < 0)
+		return fail_log(f, errno, error); /* a power cut could bring the log before it back */
+	f->log.name_durable = true;
 	if (f->io->write_durably(f->io->context, f->log_fd, group.data, group.length, (off_t)f->log.position) == 0) {
 		f->log.position += group.length;
 		f->log.group_number++;
@@ -338,7 +341,7 @@ static int log_write(struct rec_files *f, struct rec_buffer *out, struct rec_err
 	return out->failed ? rec_fail_nomem(error) : 0;
 }
 
-/* Write, sync, rename, sync the folder. */
+/* Write, sync, rename. Both logs tell the same until something is appended, and before that the folder is synced. */
 static int log_place(struct rec_files *f, struct rec_slice content, struct rec_error *error)
 {
 	rec_cleanup(rec_close_fd) int fd = f->io->openat(f->io->context, f->rec, LOG_NEW,
@@ -351,7 +354,6 @@ static int log_place(struct rec_files *f, struct rec_slice content, struct rec_e
 		(void)f->io->unlink(f->io->context, f->rec, LOG_NEW);
 		return fail_log(f, errnum, error);
 	}
-	(void)f->io->sync(f->io->context, f->rec); /* both logs tell the same */
 	return 0;
 }
 

@@ -183,7 +183,8 @@ struct rec_files_log {
 	int64_t group_number; /* the last one */
 	uint64_t print;       /* of the files, as the log tells it */
 	bool has_print;
-	bool open_ended; /* no print behind the last group: its steps may not all be done */
+	bool name_durable; /* the folder was synced since this log was found in it */
+	bool open_ended;   /* no print behind the last group: its steps may not all be done */
 	char events_name[48];
 	int64_t events_bytes;
 };

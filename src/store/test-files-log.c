@@ -20,6 +20,7 @@ struct world {
 	bool append_fails; /* with all of it written */
 	bool append_torn;  /* or half of it */
 	bool truncate_fails;
+	bool folder_sync_fails;
 };
 
 static int io_write_durably(void *context, int fd, const void *bytes, size_t length, off_t at)
@@ -37,6 +38,15 @@ static int io_truncate(void *context, int fd, off_t length)
 	const struct world *w = context;
 	if (!w->truncate_fails)
 		return rec_io_real.truncate(NULL, fd, length);
+	errno = EIO;
+	return -1;
+}
+
+static int io_sync(void *context, int fd)
+{
+	struct world *w = context;
+	if (!w->folder_sync_fails || fd != rec_files_of(w->store)->rec)
+		return rec_io_real.sync(NULL, fd);
 	errno = EIO;
 	return -1;
 }
@@ -65,6 +75,7 @@ static int setup(void **state)
 	w->io.context = w;
 	w->io.write_durably = io_write_durably;
 	w->io.truncate = io_truncate;
+	w->io.sync = io_sync;
 	w->store = open_store(w, REC_STORE_INIT);
 	*state = w;
 	return 0;
@@ -181,6 +192,22 @@ static void test_append__what_is_torn_and_stays_in_the_log_is_nothing(void **sta
 	rec_store_close(second);
 }
 
+/* ---- A log that is written anew ---- */
+
+static void test_append__only_to_a_log_whose_name_is_durable(void **state)
+{
+	struct world *w = *state;
+	add(w, "a", REC_READY);
+	w->folder_sync_fails = true;
+	expect(w, 0, set(w, "a", REC_READY, REC_BACKLOG)); /* it is */
+	(void)rec_files_log_renew(rec_files_of(w->store), &w->error);
+	expect(w, REC_E_IO, set(w, "a", REC_BACKLOG, REC_DONE));
+	assert_int_equal(status_of(w, w->store, "a"), REC_BACKLOG);
+	w->folder_sync_fails = false;
+	expect(w, 0, set(w, "a", REC_BACKLOG, REC_DONE));
+	assert_int_equal(status_of(w, w->store, "a"), REC_DONE);
+}
+
 int main(void)
 {
 #define in_world(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -188,6 +215,7 @@ int main(void)
 		in_world(test_append__what_fails_and_is_taken_back_never_was),
 		in_world(test_append__what_fails_and_stays_in_the_log_counts_whole),
 		in_world(test_append__what_is_torn_and_stays_in_the_log_is_nothing),
+		in_world(test_append__only_to_a_log_whose_name_is_durable),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
