@@ -480,6 +480,24 @@ static int group_do(struct rec_driver *d, const struct rec_plan *plan, struct re
 	return rec_machine_failed(d->m, rec_driver_now(d)) ? rec_fail_nomem(error) : 0;
 }
 
+int rec_driver_act_processes(struct rec_driver *d)
+{
+	const struct rec_plan *plan;
+	if (d->plan && processes_do(d, d->plan))
+		return REC_E_NOMEM;
+	if (rec_machine_plan_processes(d->m, rec_driver_now(d), &plan))
+		return REC_E_NOMEM;
+	bool pending = d->plan != NULL;
+	d->plan = plan;
+	memset(d->done, 0, sizeof d->done);
+	if (processes_do(d, plan))
+		return REC_E_NOMEM;
+	if (!pending)
+		d->plan = NULL;
+	d->stop_due_us = plan->timer_us;
+	return rec_driver_news_tell(d);
+}
+
 int rec_driver_act(struct rec_driver *d, const struct rec_plan **ret_plan, struct rec_error *error)
 {
 	if (!d->plan) { /* else the last one could not be carried out for want of memory */

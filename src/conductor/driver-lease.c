@@ -12,7 +12,7 @@
 #define RENEW_EVERY_US (30 * INT64_C(1000000))
 #define TAKE_OVER_US (10 * INT64_C(1000000))
 #define MARGIN_US (5 * INT64_C(1000000))
-#define MARGIN_SHARE 15 /* and this part of the lease */
+#define MARGIN_SHARE 8 /* and this part of the lease: a silent server is waited for up to 70 s */
 
 static int64_t lease_of(const struct rec_driver *d)
 {
@@ -81,14 +81,17 @@ static int renew(struct rec_driver *d, struct rec_error *error)
 	return d->lease_held ? 0 : REC_END;
 }
 
+void rec_driver_lease_check(struct rec_driver *d)
+{
+	if (has_leases(d) && d->lease_held && !d->lease_lost && boot_us(d) >= d->lease_end_us)
+		lose(d);
+}
+
 int rec_driver_lease_step(struct rec_driver *d, struct rec_error *error)
 {
+	rec_driver_lease_check(d);
 	if (!has_leases(d) || d->lease_lost)
 		return 0;
-	if (d->lease_held && boot_us(d) >= d->lease_end_us) {
-		lose(d);
-		return 0;
-	}
 	if (rec_driver_now(d).monotonic_us >= d->renew_due_us)
 		return renew(d, error);
 	return d->lease_held ? 0 : REC_END;

@@ -99,6 +99,8 @@ struct rec_driver {
 	uint64_t errors, errors_written, bugs, commits;
 	char last_error[256]; /* of a check; to be written to the log */
 	bool drained, forced;
+	bool stopping; /* what runs was told to stop, which goes on without the store */
+	int64_t stop_due_us;
 	bool ended;
 	enum rec_batch_status outcome;
 	int64_t position; /* of the next task that joins */
@@ -152,6 +154,8 @@ int rec_driver_heed_row(struct rec_driver *d, struct rec_error *error);
 
 /* One plan, carried out. 0 (did something), REC_END (nothing to do). *ret_plan as rec_machine_plan gave it. */
 int rec_driver_act(struct rec_driver *d, const struct rec_plan **ret_plan, struct rec_error *error);
+/* What concerns processes, without a call of the store. 0, REC_E_NOMEM: call again. */
+int rec_driver_act_processes(struct rec_driver *d);
 /* A positive result of store calls cannot happen here. */
 int rec_driver_unexpected(int r, const char *doing, struct rec_error *error);
 int rec_driver_result_add(struct rec_driver *d, const struct rec_machine_event *e, struct rec_error *error);
@@ -182,6 +186,8 @@ void rec_driver_events_told(struct rec_driver *d, bool committed);
 
 /* Renews it, or stops the batch at its end. 0; REC_END: there is none yet, which forbids everything. */
 int rec_driver_lease_step(struct rec_driver *d, struct rec_error *error);
+/* Stops the batch if the lease has ended meanwhile; calls nobody. */
+void rec_driver_lease_check(struct rec_driver *d);
 int64_t rec_driver_lease_due(const struct rec_driver *d); /* monotonic */
 /* Is it an owner of this host, whose locks and slots tell what became of him? */
 bool rec_driver_is_here(const struct rec_driver *d, struct rec_slice owner);

@@ -197,11 +197,25 @@ static int operator_heed(struct rec_driver *d)
 {
 	if (d->drained)
 		rec_machine_drain(d->m);
-	if (!d->forced)
+	if (!d->forced && !d->lease_lost)
 		return 0;
-	int r = rec_machine_force(d->m, rec_driver_now(d));
+	d->stopping = true;
+	int r = d->lease_lost ? rec_machine_force_all(d->m, rec_driver_now(d))
+			      : rec_machine_force(d->m, rec_driver_now(d));
 	d->forced = r != 0;
 	return r;
+}
+
+/* A stop by force does not wait for the store, which may be silent for longer than the lease lasts: this comes before
+ * and after whatever may wait for it. */
+static int stop_in_time(struct rec_driver *d, struct rec_error *error)
+{
+	rec_driver_lease_check(d);
+	if (!d->forced && !d->stopping)
+		return 0;
+	if (operator_heed(d) || rec_driver_act_processes(d))
+		return rec_fail_nomem(error);
+	return 0;
 }
 
 /* ---- The step ---- */
@@ -277,6 +291,9 @@ static int work(struct rec_driver *d, const struct rec_plan **ret_plan, struct r
 		int looked = d->apart ? REC_END : rec_driver_look(d, error);
 		if (looked < 0)
 			return looked;
+		int stopped = stop_in_time(d, error);
+		if (stopped)
+			return stopped;
 		int acted = rec_driver_act(d, ret_plan, error);
 		if (acted < 0)
 			return acted;
@@ -336,19 +353,35 @@ static int end_if_ended(struct rec_driver *d, const struct rec_plan *plan, int64
 	return 0;
 }
 
+/* The lease, a stop by force, recovery. 0; REC_END: not yet, which forbids everything else. */
+static int ready_step(struct rec_driver *d, struct rec_error *error)
+{
+	int r = stop_in_time(d, error);
+	if (r)
+		return r;
+	int leased = rec_driver_lease_step(d, error);
+	r = leased < 0 ? leased : stop_in_time(d, error);
+	if (r || leased)
+		return r ? r : leased;
+	int recovered = recovery_step(d, error);
+	r = recovered < 0 ? recovered : stop_in_time(d, error);
+	return r ? r : recovered;
+}
+
 int rec_driver_step(struct rec_driver *d, int64_t *ret_due_us, struct rec_error *error)
 {
 	const struct rec_plan *plan = NULL;
 	if (d->ended)
 		return REC_END;
 	int r = rec_driver_news_tell(d) ? rec_fail_nomem(error) : slots_hear(d, error);
-	r = r ? r : rec_driver_lease_step(d, error);
-	r = r ? r : recovery_step(d, error);
+	r = r ? r : ready_step(d, error);
 	if (r == REC_END) {
-		*ret_due_us = earlier(d->recover_due_us, rec_driver_lease_due(d));
+		int64_t due_us = earlier(d->recover_due_us, rec_driver_lease_due(d));
+		*ret_due_us = d->stopping ? earlier(due_us, d->stop_due_us) : due_us;
 		return 0;
 	}
 	r = r ? r : rec_driver_heed_row(d, error);
+	r = r ? r : stop_in_time(d, error);
 	if (!r && operator_heed(d))
 		r = rec_fail_nomem(error);
 	r = r ? r : work(d, &plan, error);

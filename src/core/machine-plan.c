@@ -59,12 +59,12 @@ void rec_machine_drain(struct rec_machine *m)
 	m->drained = true;
 }
 
-int rec_machine_force(struct rec_machine *m, struct rec_now now)
+static int force(struct rec_machine *m, struct rec_now now)
 {
 	m->drained = m->forced = true;
 	for (size_t i = 0; i < m->attempt_count; i++) {
 		const struct attempt *a = &m->attempts[i];
-		if (!a->claim_id || !task_has(&m->tasks[a->task], TASK_MEMBER))
+		if (!a->claim_id || (!m->forced_all && !task_has(&m->tasks[a->task], TASK_MEMBER)))
 			continue; /* what a dead conductor of another batch left goes on without us */
 		int r = rec_machine_dispatch(m, now,
 					     &(struct rec_machine_event){.kind = REC_ON_FORCED, .task = a->task});
@@ -72,6 +72,17 @@ int rec_machine_force(struct rec_machine *m, struct rec_now now)
 			return r;
 	}
 	return 0;
+}
+
+int rec_machine_force(struct rec_machine *m, struct rec_now now)
+{
+	return force(m, now);
+}
+
+int rec_machine_force_all(struct rec_machine *m, struct rec_now now)
+{
+	m->forced_all = true;
+	return force(m, now);
 }
 
 /* ---- Claims ---- */
@@ -172,7 +183,7 @@ static bool has_ended(const struct rec_machine *m)
 	if (m->current.count)
 		return false;
 	if (m->drained)
-		return m->live_members == 0;
+		return (m->forced_all ? m->live : m->live_members) == 0;
 	if (m->failure_stop)
 		return m->live == 0;
 	if (m->options.wait && m->phases[REC_PHASE_FINISHED] + m->deleted < rec_machine_members(m))
@@ -213,20 +224,32 @@ static int64_t timer_of(const struct rec_machine *m, struct rec_now now)
 	return timer_us;
 }
 
-static void hand_out(struct rec_machine *m, bool with_store)
+/* Nothing of that kind is in the driver's hands any more. */
+static void bucket_hand_out(struct rec_machine *m, unsigned kind)
+{
+	struct rec_effects *collected = &m->current.buckets[kind], *handed = &m->taken.buckets[kind];
+	struct rec_effects swapped = *handed;
+	swapped.count = 0;
+	*handed = *collected;
+	*collected = swapped;
+	m->current.count -= handed->count;
+}
+
+static void taken_count(struct rec_machine *m)
 {
 	m->taken.count = 0;
-	for (unsigned kind = 0; kind < REC_EFFECT_COUNT; kind++) {
-		struct rec_effects *collected = &m->current.buckets[kind], *handed = &m->taken.buckets[kind];
-		handed->count = 0;
-		if (kind >= REC_EFFECT_STORE && !with_store)
-			continue;
-		struct rec_effects swapped = *handed;
-		*handed = *collected;
-		*collected = swapped;
-		m->taken.count += handed->count;
-	}
-	m->current.count -= m->taken.count;
+	for (unsigned kind = 0; kind < REC_EFFECT_COUNT; kind++)
+		m->taken.count += m->taken.buckets[kind].count;
+}
+
+static void hand_out(struct rec_machine *m, bool with_store)
+{
+	for (unsigned kind = 0; kind < REC_EFFECT_COUNT; kind++)
+		if (kind < REC_EFFECT_STORE || with_store)
+			bucket_hand_out(m, kind);
+		else
+			m->taken.buckets[kind].count = 0;
+	taken_count(m);
 }
 
 int rec_machine_plan(struct rec_machine *m, struct rec_now now, const struct rec_plan **ret_plan)
@@ -242,6 +265,20 @@ int rec_machine_plan(struct rec_machine *m, struct rec_now now, const struct rec
 		return r;
 	m->taken.outcome = outcome_of(m);
 	hand_out(m, !store_pauses(m, now));
+	m->armed_us = m->taken.timer_us = timer_of(m, now);
+	*ret_plan = &m->taken;
+	return 0;
+}
+
+int rec_machine_plan_processes(struct rec_machine *m, struct rec_now now, const struct rec_plan **ret_plan)
+{
+	int r = rec_machine_tick(m, now);
+	if (r)
+		return r;
+	for (unsigned kind = 0; kind < REC_EFFECT_STORE; kind++)
+		bucket_hand_out(m, kind);
+	taken_count(m);
+	m->taken.outcome = REC_BATCH_RUNNING;
 	m->armed_us = m->taken.timer_us = timer_of(m, now);
 	*ret_plan = &m->taken;
 	return 0;

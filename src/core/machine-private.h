@@ -140,7 +140,7 @@ struct rec_machine {
 	uint64_t done, failed, skipped;   /* FINISHED members */
 	struct rec_reconciled reconciled;
 
-	bool drained, forced, failure_stop;
+	bool drained, forced, forced_all, failure_stop;
 	uint32_t stuck_cursor;
 	int64_t armed_us; /* the timer of the last plan */
 	int64_t store_resume_us, store_pause_us;

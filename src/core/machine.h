@@ -267,6 +267,8 @@ int rec_machine_handle(struct rec_machine *m, struct rec_now now, const struct r
 void rec_machine_drain(struct rec_machine *m);
 /* Drain, and stop what runs; its tasks go back to READY. 0, REC_E_NOMEM: tell it again. */
 int rec_machine_force(struct rec_machine *m, struct rec_now now);
+/* The same for all attempts, those of other batches that were taken over too; the batch ends when all of them have. */
+int rec_machine_force_all(struct rec_machine *m, struct rec_now now);
 
 /* ---- What to do --------------------------------------------------------------------------------- */
 
@@ -339,6 +341,10 @@ struct rec_plan {
  * Not RUNNING: the batch has ended, provided that a look finds nothing new. O(k log n) for k effects.
  * 0, REC_E_NOMEM: nothing is lost, ask again. */
 int rec_machine_plan(struct rec_machine *m, struct rec_now now, const struct rec_plan **ret_plan);
+/* What concerns processes alone, for when it cannot wait for the store: lets time pass, starts nothing new, leaves what
+ * the last plan had for the store in it. That part of the last plan that concerns processes must have been done.
+ * 0, REC_E_NOMEM: nothing is lost, ask again. */
+int rec_machine_plan_processes(struct rec_machine *m, struct rec_now now, const struct rec_plan **ret_plan);
 /* The store took the plan's second group (whatever the single results were). */
 void rec_machine_stored(struct rec_machine *m);
 /* It did not: claims are as if never planned, the rest is planned again after a pause that doubles up to 30 s. To be
