@@ -38,6 +38,8 @@ static const struct rule rules[] = {
 	{"28", REC_E_PERMISSION, "give user and password by URI, .pgpass or service file"},
 	{"42501", REC_E_PERMISSION, "see ROLES in reconciler-postgres(5)"},
 	{"25006", REC_E_READ_ONLY, "name the primary server"},
+	{"25P03", REC_E_BUSY, "try again"}, /* a session or a transaction that the server thought idle for too long */
+	{"25P04", REC_E_BUSY, "try again"},
 	{"3D000", REC_E_NO_STORE, "make the database, then run `reconciler init`"},
 	{"3F000", REC_E_UNINITIALISED, "`reconciler init` makes it"},
 	{"42P01", REC_E_SCHEMA, "run `reconciler init`"},

@@ -205,6 +205,24 @@ static void test_rows__a_program_cannot_write_what_is_no_task(void **state)
 	}
 }
 
+static void test_errors__a_session_that_idled_too_long_may_try_again(void **state)
+{
+	struct fixture *f = *state;
+	static const char *const states[] = {"25P03", "25P04"};
+	sql(f->other, "CREATE TABLE reconciler.idled(state text)");
+	sql(f->other, "CREATE FUNCTION reconciler.idle() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN "
+		      "RAISE 'idled' USING ERRCODE = (SELECT state FROM reconciler.idled); END$$");
+	sql(f->other, "CREATE TRIGGER idle BEFORE INSERT ON reconciler.tasks FOR EACH STATEMENT "
+		      "EXECUTE FUNCTION reconciler.idle()");
+	for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
+		char set[120];
+		snprintf(set, sizeof set, "DELETE FROM reconciler.idled; INSERT INTO reconciler.idled VALUES('%s')",
+			 states[i]);
+		sql(f->other, set);
+		expect(f, REC_E_BUSY, add(f, f->store, "a"));
+	}
+}
+
 /* ---- Being woken ---- */
 
 static void await(int fd)
@@ -435,6 +453,7 @@ int main(void)
 		TEST(test_feed__a_program_waits_for_our_group),
 		TEST(test_feed__what_is_truncated_means_a_snapshot),
 		TEST(test_rows__a_program_cannot_write_what_is_no_task),
+		TEST(test_errors__a_session_that_idled_too_long_may_try_again),
 		TEST(test_wake__a_program_that_writes_wakes),
 		TEST(test_wake__lives_through_a_restart_of_the_server),
 		TEST(test_wake__behind_a_pooler_it_ticks),
