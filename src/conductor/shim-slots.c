@@ -50,10 +50,11 @@ static uint32_t task_file_free(const struct slot *slot)
 	return file;
 }
 
-/* A child may have done anything to its file: linked it, so that it is somebody's by now, or made it unwritable. */
+/* A child may have done anything to its file: linked it, so that it is somebody's by now, made it unwritable, or a FIFO
+ * that nobody reads. */
 static int task_file_open(const struct slot *slot, const char *name, struct stat *status)
 {
-	int fd = openat(slot->folder_fd, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int fd = openat(slot->folder_fd, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 	if (fd >= 0 && fstat(fd, status) == 0 && S_ISREG(status->st_mode) && status->st_nlink == 1)
 		return fd;
 	if (fd >= 0)

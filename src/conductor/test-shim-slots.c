@@ -278,10 +278,11 @@ static void test_slots__a_task_file_that_a_child_kept_is_its_own(void **state)
 	char path[160];
 	rig_new(&rig,
 		"case $REC_CLAIM in 1) ln \"$REC_TASK_FILE\" kept;; 2) chmod 0 \"$REC_TASK_FILE\";; "
-		"3) rm \"$REC_TASK_FILE\"; ln -s kept \"$REC_TASK_FILE\";; *) grep -q '\"T1\"' \"$REC_TASK_FILE\";; "
+		"3) rm \"$REC_TASK_FILE\"; ln -s kept \"$REC_TASK_FILE\";; 4) rm \"$REC_TASK_FILE\"; mkfifo "
+		"\"$REC_TASK_FILE\";; *) grep -q '\"T1\"' \"$REC_TASK_FILE\";; "
 		"esac",
 		1);
-	for (int64_t claim = 1; claim <= 4; claim++) {
+	for (int64_t claim = 1; claim <= 5; claim++) {
 		rig_start(&rig, 0, claim);
 		rig_expect(&rig, REC_SLOT_RUNNING, claim);
 		assert_int_equal(rig_expect(&rig, REC_SLOT_ENDED, claim).code, 0);

@@ -185,15 +185,32 @@ static bool argument_too_long(char **arguments)
 	return false;
 }
 
+/* Only a plain file: whatever ran in the slot before may have put a FIFO there, which would never be opened, or a link.
+ * -1 with errno. */
+static int task_open(const struct rec_shim_setup *setup, uint32_t file)
+{
+	char name[REC_SLOT_TASK_BYTES];
+	struct stat status;
+	snprintf(name, sizeof name, REC_SLOT_TASK, file);
+	int fd = openat(setup->slot_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	int failed = fstat(fd, &status) != 0 ? errno : S_ISREG(status.st_mode) ? 0 : EINVAL;
+	if (!failed && fcntl(fd, F_SETFL, 0) == 0)
+		return fd;
+	failed = failed ? failed : errno;
+	close(fd);
+	errno = failed;
+	return -1;
+}
+
 /* Opens what the child needs and starts it; 0 or an errno. */
 static int attempt_spawn(struct rec_attempt *attempt, const struct rec_shim_setup *setup, struct child *child)
 {
 	int ends[2];
 	if (argument_too_long(child->arguments))
 		return E2BIG;
-	char name[REC_SLOT_TASK_BYTES];
-	snprintf(name, sizeof name, REC_SLOT_TASK, child->task_file);
-	child->stdin_fd = openat(setup->slot_fd, name, O_RDONLY | O_CLOEXEC);
+	child->stdin_fd = task_open(setup, child->task_file);
 	if (child->stdin_fd < 0)
 		return errno;
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {

@@ -220,6 +220,27 @@ static void test_shim__task_arrives_by_arguments_environment_stdin_and_file(void
 	rig_end(&rig);
 }
 
+static void test_shim__a_task_file_that_is_a_fifo_or_a_link_starts_nothing(void **state)
+{
+	(void)state;
+	struct rig rig;
+	rig_sh(&rig, "true");
+	for (int32_t file = 0; file < 2; file++) {
+		char name[REC_SLOT_TASK_BYTES];
+		snprintf(name, sizeof name, REC_SLOT_TASK, (unsigned)file);
+		assert_int_equal(file ? symlinkat("/dev/null", rig.slot_fd, name) : mkfifoat(rig.slot_fd, name, 0600),
+				 0);
+		rig_send(
+			&rig,
+			(struct rec_shim_message){
+				.type = REC_SHIM_START, .claim_id = 5 + file, .number = 1, .task_file = (uint32_t)file},
+			"T1", "a title");
+		rig_expect(&rig, REC_SHIM_RUNNING);
+		assert_int_equal(rig_expect(&rig, REC_SHIM_ENDED).spawn_errno, file ? ELOOP : EINVAL);
+	}
+	rig_end(&rig);
+}
+
 static void test_shim__odd_bytes_in_the_output_are_kept_raw(void **state)
 {
 	(void)state;
@@ -492,6 +513,7 @@ int main(int count, char **arguments)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_shim__exit_code_and_signal_are_kept_apart),
 		cmocka_unit_test(test_shim__task_arrives_by_arguments_environment_stdin_and_file),
+		cmocka_unit_test(test_shim__a_task_file_that_is_a_fifo_or_a_link_starts_nothing),
 		cmocka_unit_test(test_shim__odd_bytes_in_the_output_are_kept_raw),
 		cmocka_unit_test(test_shim__no_output_makes_no_file_and_long_output_is_cut_with_notice),
 		cmocka_unit_test(test_shim__a_grandchild_with_our_stdout_is_ended_not_waited_for),
