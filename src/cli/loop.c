@@ -38,7 +38,7 @@ static int open_signals(int *ret_fd, struct rec_error *error)
 int loop_init(struct loop *loop, struct rec_store *store, int input, struct rec_error *error)
 {
 	*loop = (struct loop){.store = store, .wake = -1, .input = input, .signals = -1, .output = STDOUT_FILENO};
-	int r = rec_store_wake_fd(store, &loop->wake, error);
+	int r = store ? rec_store_wake_fd(store, &loop->wake, error) : 0;
 	if (r < 0)
 		return r;
 	if (loop->wake >= 0)

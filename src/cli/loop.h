@@ -23,8 +23,8 @@ struct loop {
 	int signal;
 };
 
-/* From here on SIGINT, SIGTERM and SIGHUP are events of the loop. input: -1, or a descriptor to wait for.
- * 0, or an error. Release afterwards in every case. */
+/* From here on SIGINT, SIGTERM and SIGHUP are events of the loop. store: NULL, or whose wake-ups to wait for; input:
+ * -1, or a descriptor to wait for. 0, or an error. Release afterwards in every case. */
 int loop_init(struct loop *loop, struct rec_store *store, int input, struct rec_error *error);
 void loop_release(struct loop *loop);
 /* Call right before each look, so that a change that comes during the look is seen by the next one. */

@@ -205,9 +205,8 @@ int sync_pass(struct cli *cli, const struct rec_slice *ids, size_t count, bool a
 	int status = trackers_open(cli, &p.trackers);
 	if (status)
 		return status;
-	if (loop_init(&p.loop, cli->store, rec_trackers_fd(p.trackers), &error) < 0)
+	if (loop_init(&p.loop, NULL, rec_trackers_fd(p.trackers), &error) < 0)
 		status = cli_error(&error);
-	p.loop.wake = -1; /* the store is looked at by the pass itself */
 	rec_tracker_reports_heed(p.trackers, cli->store, loop_now_us(), rec_clock_real.wall_us(NULL));
 	if (!status)
 		status = pass_run(&p, ids, count, ret_calls);
