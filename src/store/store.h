@@ -2,7 +2,7 @@
  *
  * One vtable (struct rec_store_ops), thin wrappers below that assert the contract and add what is the same
  * for every backend (argument checks, roll-up of parents, group handling). Backends: memory (the oracle), sqlite, dir
- * (files). Every backend passes tests/contract unchanged.
+ * (files), postgresql. Every backend passes tests/contract unchanged.
  *
  * Results: see base/error.h. Any call may return REC_E_BUSY (locked for longer than busy_timeout_ms),
  * REC_E_IO, REC_E_FULL, REC_E_CORRUPT, REC_E_NOMEM, REC_E_PERMISSION; after any negative result nothing of
@@ -41,7 +41,8 @@ struct rec_store_options {
 
 /* ---- Opening ------------------------------------------------------------------------------------ */
 
-/* Opens "sqlite:PATH", "dir:PATH" or "memory:" (or, where built, "postgresql://..."); a bare path is SQLite if it
+/* Opens "sqlite:PATH", "dir:PATH" or "memory:" (or, where built, "postgresql://..." or a
+ * string of keys and values for libpq); a bare path is SQLite if it
  * is a file (or does not exist and mode is INIT), and a directory is searched for .reconciler/state.db, then
  * .codeframe/state.db. REC_E_NO_STORE, REC_E_NOT_A_STORE, REC_E_UNINITIALISED, REC_E_VERSION, REC_E_SCHEMA,
  * REC_E_NETWORK_FS, ... */
@@ -53,7 +54,7 @@ struct rec_store *rec_store_close(struct rec_store *s); /* NULL is fine; returns
 int rec_store_discover(const char *directory, struct rec_buffer *ret_path, struct rec_error *error);
 
 struct rec_store_info {
-	const char *backend;   /* "sqlite", "memory", "dir" */
+	const char *backend;   /* "sqlite", "memory", "dir", "postgresql" */
 	const char *location;  /* absolute path of the state file, or the URI without secrets */
 	const char *directory; /* where the state file is; NULL for memory. rec-run/, reconciler.conf live here */
 	bool attached;         /* our tables are there */
