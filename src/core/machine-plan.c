@@ -59,7 +59,7 @@ void rec_machine_drain(struct rec_machine *m)
 	m->drained = true;
 }
 
-static int force(struct rec_machine *m, struct rec_now now)
+int rec_machine_force(struct rec_machine *m, struct rec_now now)
 {
 	m->drained = m->forced = true;
 	for (size_t i = 0; i < m->attempt_count; i++) {
@@ -74,15 +74,10 @@ static int force(struct rec_machine *m, struct rec_now now)
 	return 0;
 }
 
-int rec_machine_force(struct rec_machine *m, struct rec_now now)
-{
-	return force(m, now);
-}
-
 int rec_machine_force_all(struct rec_machine *m, struct rec_now now)
 {
 	m->forced_all = true;
-	return force(m, now);
+	return rec_machine_force(m, now);
 }
 
 /* ---- Claims ---- */
