@@ -81,6 +81,7 @@ int rec_driver_feed_read(struct rec_driver *d, struct rec_error *error)
 	}
 	d->tick_due_us = now_us + d->options.reconcile_interval_us;
 	int r = rec_store_changes(d->store, &d->cursor, changed, d, error);
+	d->behind = r < 0;
 	if (r == REC_RESCAN)
 		d->rescan = true;
 	if (r == REC_E_NOMEM && error)
@@ -92,22 +93,23 @@ static int changed_in_group(void *context, struct rec_slice id)
 {
 	struct rec_driver *d = context;
 	uint32_t task = rec_machine_find(d->m, id);
-	bool settled = task < d->owed_capacity && (d->owed[task] & OWED_SETTLED) && rec_machine_member(d->m, task);
+	bool settled = task < d->owed_capacity && (d->owed[task] & OWED_SETTLED);
 	return settled ? 0 : changed(context, id);
 }
 
-/* These change what is believed to what is stored now, or ask for a look themselves. */
-static bool settles(enum rec_happening result)
+/* These change what is believed of a member to what is stored now, or ask for a look themselves. */
+static bool settles(const struct rec_driver *d, const struct rec_machine_event *result)
 {
-	return result == REC_ON_CLAIMED || result == REC_ON_RECORDED || result == REC_ON_RELEASED ||
-	       result == REC_ON_REQUEUED;
+	return rec_machine_member(d->m, result->task) &&
+	       (result->kind == REC_ON_CLAIMED || result->kind == REC_ON_RECORDED || result->kind == REC_ON_RELEASED ||
+		result->kind == REC_ON_REQUEUED);
 }
 
 static int settled_mark(struct rec_driver *d)
 {
 	int r = 0;
 	for (size_t i = 0; !r && i < d->result_count; i++)
-		if (settles(d->results[i].kind)) {
+		if (settles(d, &d->results[i])) {
 			r = owed_reserve(d, d->results[i].task);
 			if (!r)
 				d->owed[d->results[i].task] |= OWED_SETTLED;

@@ -58,6 +58,7 @@ struct rec_driver {
 	struct rec_cursor cursor;
 	struct rec_cursor cursor_in_group; /* where it is once the group has committed, if feed_taken */
 	bool feed_taken;
+	bool behind; /* the feed could not be read: it is again after a pause, also if nobody commits any more */
 	bool rescan, apart;
 	unsigned looks_out; /* begun, not ended */
 	uint8_t *owed;      /* by task: enum owed */

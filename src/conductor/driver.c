@@ -313,7 +313,7 @@ static int64_t look_due_at(const struct rec_driver *d)
 	int64_t due_us = d->rescan_due_us;
 	if (d->options.reconcile_interval_us > 0)
 		due_us = earlier(due_us, d->tick_due_us);
-	if (d->owed_count || d->stranger_count || d->rescan)
+	if (d->owed_count || d->stranger_count || d->rescan || d->behind)
 		due_us = 0;
 	return due_us > d->look_resume_us ? due_us : d->look_resume_us;
 }

@@ -21,7 +21,7 @@ struct world {
 	struct rec_store *store;
 	const struct rec_store_ops *real;
 	struct rec_store_ops ops;
-	bool gone;
+	bool gone, feed_gone;
 	unsigned calls;         /* since it is gone */
 	int64_t blocks_us;      /* how long each call takes then */
 	unsigned calls_at_stop; /* when the first stop came */
@@ -72,7 +72,7 @@ static int store_batch_get(struct rec_store *s, struct rec_slice batch_id, struc
 static int store_changes(struct rec_store *s, struct rec_cursor *cursor, rec_id_fn *fn, void *context,
 			 struct rec_error *error)
 {
-	return w.gone ? gone(error) : w.real->changes(s, cursor, fn, context, error);
+	return w.gone || w.feed_gone ? gone(error) : w.real->changes(s, cursor, fn, context, error);
 }
 
 static int store_snapshot(struct rec_store *s, const struct rec_slice *ids, size_t count, unsigned fields,
@@ -202,12 +202,14 @@ static void batch_add(const char *batch_id, const char *task)
 	assert_int_equal(rec_batch_start(w.store, &batch, &id, 1, NULL, NULL, NULL), 0);
 }
 
-static void step(void)
+/* How long until the next one is due. */
+static int64_t step(void)
 {
-	int64_t due_us;
+	int64_t due_us = 0;
 	struct rec_error error = {0};
 	if (rec_driver_step(w.driver, &due_us, &error) < 0)
 		fail_msg("%s", error.message);
+	return due_us - w.clock.clock.monotonic_us(w.clock.clock.context);
 }
 
 static void story_begin(void)
@@ -245,6 +247,21 @@ static void story_end(void)
 }
 
 /* ---- Tests ---- */
+
+static void test_feed__that_could_not_be_read_is_read_again_after_a_pause(void **state)
+{
+	(void)state;
+	story_begin();
+	driver_begin();
+	assert_true(step() > 20 * SECOND);
+	w.feed_gone = true;
+	int64_t pause_us = step();
+	assert_true(w.calls > 0 && pause_us <= 5 * SECOND);
+	w.feed_gone = false;
+	rec_clock_manual_advance(&w.clock, pause_us);
+	assert_true(step() > 20 * SECOND);
+	story_end();
+}
 
 static void test_lease__its_end_stops_before_the_store_is_asked(void **state)
 {
@@ -336,6 +353,7 @@ static void test_lease__its_end_stops_what_was_taken_over_from_other_batches(voi
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_feed__that_could_not_be_read_is_read_again_after_a_pause),
 		cmocka_unit_test(test_lease__its_end_stops_before_the_store_is_asked),
 		cmocka_unit_test(test_lease__a_renewal_that_is_not_answered_is_the_last_call_before_the_stop),
 		cmocka_unit_test(test_lease__the_stop_goes_on_to_the_end_without_the_store),
