@@ -85,14 +85,15 @@ struct gh_pass {
 	struct rec_buffer body;
 
 	bool graphql; /* can be used */
-	size_t fallback_left, outages, good_answers;
+	size_t fallback_left, outages;
+	bool answered;         /* at least once, and well */
 	int64_t now_us;        /* our clock */
 	int64_t date_us;       /* the server's, of the latest answer; INT64_MIN: not told */
 	int64_t begin_date_us; /* of the first answer */
 	struct gh_budget budget, graphql_budget;
 
 	bool stopped, limited;
-	struct rec_slice stop_problem; /* of the whole tracker; empty: the deadline, which is nobody's fault */
+	struct rec_slice stop_problem; /* of the whole tracker; empty: none, or the deadline, which is nobody's fault */
 	int64_t wait_s;
 	struct gh_pause pause;
 	bool had_pause;

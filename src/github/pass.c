@@ -338,12 +338,15 @@ static void outage_count(struct gh_pass *pass, const struct gh_response *r, stru
 {
 	if (r->status != 0 && r->status < 500 && !is_page(r)) {
 		pass->outages = 0;
-		pass->good_answers += r->status < 400;
+		if (r->status < 400) {
+			pass->answered = true;
+			pass->stop_problem = (struct rec_slice){0};
+		}
 		return;
 	}
 	if (++pass->outages >= GH_OUTAGES_MAX)
 		pass_stop(pass, pass_checked(pass, gh_answer_problem(r, message, &pass->arena)), 0);
-	else if (pass->good_answers == 0)
+	else if (!pass->answered)
 		pass->stop_problem = pass_checked(pass, gh_answer_problem(r, message, &pass->arena));
 }
 
@@ -472,7 +475,7 @@ static void pause_finish(struct gh_pass *pass)
 		else
 			pair_add(pass, rec_slice_of(GH_PAUSE_KEY), pass_keep(pass, rec_buffer_slice(&b)));
 		rec_buffer_release(&b);
-	} else if (pass->good_answers > 0) {
+	} else if (pass->answered) {
 		if (pass->holds)
 			pass->holds->pause = (struct gh_pause){0};
 		if (pass->had_pause)
@@ -504,8 +507,7 @@ int gh_pass_finish(struct gh_pass *pass, struct gh_answer *ret_answer)
 					 .cursor_count = pass->pair_count,
 					 .budget = pass->budget.limit >= 0 ? pass->budget : pass->graphql_budget,
 					 .retry_after_ms = pass->wait_s * 1000,
-					 .problem = pass->stopped || pass->good_answers == 0 ? pass->stop_problem
-											     : (struct rec_slice){0}};
+					 .problem = pass->stop_problem};
 	return 0;
 }
 

@@ -176,6 +176,24 @@ static void test_outage__three_in_a_row_end_the_pass(void **state)
 	test_run_release(&run);
 }
 
+static void test_deadline__after_an_answer_an_earlier_outage_is_over(void **state)
+{
+	(void)state;
+	const struct test_step steps[] = {{"GET /repos/a/a/issues/1", 502, NULL, "<html>"},
+					  {"GET /repos/a/b/issues/1", 200, NULL, OPEN_ISSUE("1")},
+					  {0}};
+	struct test_run run;
+	test_run_init(&run);
+	run.elapsed_ms = 9700;
+	run.answer_ms = 10000;
+	assert_int_equal(test_pass_with(&run, NULL, FETCH(FOUR), steps), 0);
+	assert_non_null(strstr(run.answer.data, "a/b/issues/1\",\"state\":\"open\""));
+	assert_non_null(
+		strstr(run.answer.data, "a/c/issues/1\",\"state\":\"unknown\",\"problem\":\"not asked in time"));
+	assert_null(strstr(run.answer.data, "],\"problem\""));
+	test_run_release(&run);
+}
+
 static void test_deadline__what_was_not_asked_is_unknown_and_nobodys_fault(void **state)
 {
 	(void)state;
@@ -226,6 +244,7 @@ int main(void)
 		cmocka_unit_test(test_budget__forty_percent_are_left_to_people),
 		cmocka_unit_test(test_budget__a_budget_that_makes_no_sense_stops_nothing),
 		cmocka_unit_test(test_outage__three_in_a_row_end_the_pass),
+		cmocka_unit_test(test_deadline__after_an_answer_an_earlier_outage_is_over),
 		cmocka_unit_test(test_deadline__what_was_not_asked_is_unknown_and_nobodys_fault),
 		cmocka_unit_test(test_deadline__each_link_gets_its_turn),
 	};

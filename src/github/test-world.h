@@ -56,7 +56,7 @@ static inline void test_ask_text(const struct gh_ask *ask, char *out, size_t cap
 struct test_run {
 	struct rec_buffer answer, bodies; /* the answer line; the bodies of all requests */
 	struct gh_pass_costs costs;
-	int64_t now_us, elapsed_ms;
+	int64_t now_us, elapsed_ms, answer_ms; /* answer_ms: how long each answer takes */
 	bool anonymous;
 	struct gh_holds *holds;
 };
@@ -86,6 +86,7 @@ static inline int test_pass_with(struct test_run *run, const struct rec_allocato
 	struct gh_pass *pass = NULL;
 	struct gh_answer answer;
 	const struct gh_ask *ask;
+	int64_t elapsed_ms = run->elapsed_ms;
 	rec_arena_init(&arena, a);
 	gh_response_init(&response, a);
 	rec_buffer_clear(&run->answer);
@@ -95,7 +96,7 @@ static inline int test_pass_with(struct test_run *run, const struct rec_allocato
 		r = gh_request_read(rec_slice_of(line), &arena, &request, NULL);
 	if (r == 0)
 		r = gh_pass_new(a, &place, &request, !run->anonymous, run->holds, run->now_us, &pass);
-	while (r == 0 && (r = gh_pass_next(pass, run->elapsed_ms, &ask)) == 0) {
+	while (r == 0 && (r = gh_pass_next(pass, elapsed_ms, &ask)) == 0) {
 		test_ask_text(ask, text, sizeof text);
 		assert_string_equal(text, steps->ask ? steps->ask : "(nothing)");
 		rec_buffer_add(&run->bodies, ask->body.data, ask->body.length);
@@ -104,6 +105,7 @@ static inline int test_pass_with(struct test_run *run, const struct rec_allocato
 			r = REC_E_NOMEM;
 		else
 			r = gh_pass_answer(pass, &response, run->now_us);
+		elapsed_ms += run->answer_ms;
 		steps++;
 	}
 	if (r == REC_END)
