@@ -5,9 +5,16 @@
 
 #include "base/memory.h"
 #include "base/slice.h"
-#include "github/mark.h"
 
 #define GH_HOLDS_MAX 4096 /* more are not held */
+
+/* Until when nothing is asked (our clock). strikes: how often in a row a limit did not tell for how long. share: what
+ * is left of the budget is left to people; else GitHub asked for it. */
+struct gh_pause {
+	int64_t until_s;
+	unsigned strikes;
+	bool share;
+};
 
 struct gh_holds {
 	const struct rec_allocator *allocator;
@@ -18,7 +25,7 @@ struct gh_holds {
 	size_t count, capacity;
 	uint64_t seed;
 	size_t turn;           /* the place among the links that single reads begin with */
-	struct gh_pause pause; /* for whoever asks without the cursor that says so */
+	struct gh_pause pause; /* other processes heed what the answer says */
 };
 void gh_holds_init(struct gh_holds *h, const struct rec_allocator *a, uint64_t seed);
 void gh_holds_release(struct gh_holds *h);

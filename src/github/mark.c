@@ -130,20 +130,3 @@ int gh_cursor_write(struct rec_buffer *out, const struct gh_cursor *c)
 	rec_buffer_printf(out, "1;%" PRId64 ";%" PRId64 ";", c->since_s, c->links);
 	return rec_buffer_add(out, etag.data, etag.length);
 }
-
-int gh_pause_read(struct rec_slice text, struct gh_pause *ret_pause)
-{
-	struct rec_slice rest = text;
-	bool good = text.length <= GH_MARK_BYTES_MAX;
-	good = good && rec_slice_equal(field_take(&rest, &good), rec_slice_of("1"));
-	int64_t until_s = count_take(&rest, 0, &good), strikes = count_take(&rest, 0, &good);
-	if (!good || rest.length || strikes > 64)
-		return REC_E_INVALID;
-	*ret_pause = (struct gh_pause){until_s, (unsigned)strikes};
-	return 0;
-}
-
-int gh_pause_write(struct rec_buffer *out, const struct gh_pause *p)
-{
-	return rec_buffer_printf(out, "1;%" PRId64 ";%u;", p->until_s, p->strikes);
-}

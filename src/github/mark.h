@@ -1,5 +1,5 @@
 /* mark.h - what this program remembers, as text that others keep for it: a mark for each link (its validator), a cursor
- * for each repository, and how long to ask nothing. A text that is not understood is as good as none, so a newer or
+ * for each repository. A text that is not understood is as good as none, so a newer or
  * older version costs one fresh read and nothing else. Pure. */
 #ifndef REC_GITHUB_MARK_H
 #define REC_GITHUB_MARK_H
@@ -34,14 +34,5 @@ struct gh_cursor {
 };
 int gh_cursor_read(struct rec_slice text, struct gh_cursor *ret_cursor);
 int gh_cursor_write(struct rec_buffer *out, const struct gh_cursor *cursor);
-
-/* Until when nothing is asked (our clock), and how often in a row that was said without a reason that tells how long.
- */
-struct gh_pause {
-	int64_t until_s;
-	unsigned strikes;
-};
-int gh_pause_read(struct rec_slice text, struct gh_pause *ret_pause);
-int gh_pause_write(struct rec_buffer *out, const struct gh_pause *pause);
 
 #endif

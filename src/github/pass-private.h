@@ -93,10 +93,11 @@ struct gh_pass {
 	struct gh_budget budget, graphql_budget;
 
 	bool stopped, limited;
-	struct rec_slice stop_problem; /* of the whole tracker; empty: none, or the deadline, which is nobody's fault */
+	struct rec_slice
+		reason; /* why it stopped, for what was not asked; empty: the deadline, which is nobody's fault */
+	struct rec_slice stop_problem; /* of the whole tracker; empty: none */
 	int64_t wait_s;
 	struct gh_pause pause;
-	bool had_pause;
 	struct gh_pass_costs costs;
 
 	struct gh_pair *pairs;

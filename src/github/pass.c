@@ -28,7 +28,7 @@ struct rec_slice pass_keep(struct gh_pass *pass, struct rec_slice text)
 void pass_stop(struct gh_pass *pass, struct rec_slice problem, int64_t wait_s)
 {
 	pass->stopped = true;
-	pass->stop_problem = problem;
+	pass->reason = pass->stop_problem = problem;
 	if (wait_s > pass->wait_s)
 		pass->wait_s = wait_s;
 }
@@ -167,15 +167,16 @@ static void repos_begin(struct gh_pass *pass)
 		repo_begin(pass, &pass->repos[i]);
 }
 
+static const char share_spent[] = "the rest of the token's budget is left to people";
+
 static void pause_begin(struct gh_pass *pass)
 {
 	int64_t now_s = pass->now_us / 1000000;
-	struct rec_slice text = cursor_given(pass, rec_slice_of(GH_PAUSE_KEY));
-	pass->had_pause = text.length > 0;
-	if (gh_pause_read(text, &pass->pause) < 0)
-		pass->pause = pass->holds ? pass->holds->pause : (struct gh_pause){0};
+	if (pass->holds)
+		pass->pause = pass->holds->pause;
 	if (pass->pause.until_s > now_s && pass->pause.until_s <= now_s + GH_WAIT_S_MAX)
-		pass_stop(pass, rec_slice_of("GitHub asked for a pause"), pass->pause.until_s - now_s);
+		pass_stop(pass, rec_slice_of(pass->pause.share ? share_spent : "GitHub asked for a pause"),
+			  pass->pause.until_s - now_s);
 }
 
 static int pass_allocate(struct gh_pass *pass)
@@ -276,9 +277,9 @@ static bool may_ask(struct gh_pass *pass, int64_t elapsed_ms)
 		pass->stopped = true;
 		return false;
 	}
-	if (budget_spent(pass, budget)) {
-		pass_stop(pass, rec_slice_of("the rest of the token's budget is left to people"),
-			  gh_budget_wait_s(budget, pass->date_us == INT64_MIN ? pass->now_us : pass->date_us));
+	if (budget_spent(pass, budget)) { /* pause_finish says how long */
+		pass->stopped = true;
+		pass->reason = rec_slice_of(share_spent);
 		return false;
 	}
 	return true;
@@ -461,32 +462,22 @@ static void pause_finish(struct gh_pass *pass)
 		if (budget_spent(pass, budgets[i]) && gh_budget_wait_s(budgets[i], now_us) > pass->wait_s)
 			pass->wait_s = gh_budget_wait_s(budgets[i], now_us);
 	}
-	bool asked = pass->costs.requests > 0;
-	if (pass->wait_s > 0 && asked) {
-		struct gh_pause pause = {pass->now_us / 1000000 + pass->wait_s, pass->pause.strikes};
-		struct rec_buffer b;
-		if (!pass->limited)
-			pause.strikes = 0;
-		if (pass->holds)
-			pass->holds->pause = pause;
-		rec_buffer_init(&b, pass->allocator, GH_MARK_BYTES_MAX);
-		if (gh_pause_write(&b, &pause) < 0)
-			pass->failed = REC_E_NOMEM;
-		else
-			pair_add(pass, rec_slice_of(GH_PAUSE_KEY), pass_keep(pass, rec_buffer_slice(&b)));
-		rec_buffer_release(&b);
-	} else if (pass->answered) {
-		if (pass->holds)
-			pass->holds->pause = (struct gh_pause){0};
-		if (pass->had_pause)
-			pair_add(pass, rec_slice_of(GH_PAUSE_KEY), (struct rec_slice){0});
-	}
+	if (!pass->holds)
+		return;
+	if (pass->wait_s > 0 && pass->costs.requests > 0)
+		pass->holds->pause = (struct gh_pause){.until_s = pass->now_us / 1000000 + pass->wait_s,
+						       .strikes = pass->limited ? pass->pause.strikes : 0,
+						       .share = !pass->stop_problem.length};
+	else if (pass->answered)
+		pass->holds->pause = (struct gh_pause){0};
 }
 
 int gh_pass_finish(struct gh_pass *pass, struct gh_answer *ret_answer)
 {
-	struct rec_slice reason = pass->stop_problem.length ? pass->stop_problem
-							    : rec_slice_of("not asked in time; the next pass goes on");
+	struct rec_slice reason = pass->reason.length ? pass->reason
+				  : pass->stop_problem.length
+					  ? pass->stop_problem
+					  : rec_slice_of("not asked in time; the next pass goes on");
 	for (size_t i = 0; i < pass->link_count; i++) {
 		if (pass->links[i].need != NEED_NOTHING)
 			pass_settle_unknown(pass, &pass->links[i], reason);

@@ -46,50 +46,75 @@ static void test_limit__waits_are_clamped(void **state)
 	assert_limited(429, "Retry-After: Tue, 10 Oct 2090 16:02:00 GMT", "{}", 3600000);
 }
 
+/* A pass that begins with this pause in memory; gives what is in memory then. */
+static struct gh_pause pause_after(struct gh_pause pause, const char *line, const struct test_step *steps,
+				   const char *part)
+{
+	struct gh_holds holds;
+	struct test_run run;
+	gh_holds_init(&holds, NULL, 1);
+	holds.pause = pause;
+	test_run_init(&run);
+	run.holds = &holds;
+	assert_int_equal(test_pass_with(&run, NULL, line, steps), 0);
+	if (!strstr(run.answer.data, part))
+		fail_msg("\"%s\" does not hold \"%s\"", run.answer.data, part);
+	test_run_release(&run);
+	gh_holds_release(&holds);
+	return holds.pause;
+}
+
 static void test_limit__without_a_reason_each_time_is_longer(void **state)
 {
-	static const char *const pauses[] = {"", "1;1507651199;1;", "1;1507651199;2;", "1;1507651199;9;"};
-	static const char *const wanted[] = {"\"pause\":\"1;1507651260;1;\"},\"retry_after_ms\":60000",
-					     "\"pause\":\"1;1507651320;2;\"},\"retry_after_ms\":120000",
-					     "\"pause\":\"1;1507651440;3;\"},\"retry_after_ms\":240000",
-					     "\"pause\":\"1;1507654800;10;\"},\"retry_after_ms\":3600000"};
+	static const unsigned before[] = {0, 1, 2, 9};
+	static const int64_t waits[] = {60, 120, 240, 3600};
 	(void)state;
 	const struct test_step steps[] = {{ASK_ONE, 429, NULL, "{}"}, {0}};
 	for (size_t i = 0; i < 4; i++) {
-		char line[400];
-		snprintf(line, sizeof line, FETCH_FROM(TWO, "\"pause\":\"%s\""), pauses[i]);
-		assert_pass_says(line, steps, wanted[i]);
+		char wanted[64];
+		snprintf(wanted, sizeof wanted, "\"retry_after_ms\":%lld,", (long long)waits[i] * 1000);
+		struct gh_pause pause =
+			pause_after((struct gh_pause){1507651199, before[i], false}, FETCH(TWO), steps, wanted);
+		assert_int_equal(pause.until_s, 1507651200 + waits[i]);
+		assert_int_equal(pause.strikes, before[i] + 1);
 	}
 }
 
-static void test_limit__a_pause_is_kept_by_whoever_starts_next(void **state)
+static void test_limit__in_a_pause_nothing_is_asked(void **state)
 {
 	(void)state;
 	const struct test_step nothing[] = {{0}};
 	const struct test_step over[] = {{ASK_ONE, 200, NULL, OPEN_ISSUE("1")},
 					 {"GET /repos/acme/other/issues/2", 200, NULL, OPEN_ISSUE("2")},
 					 {0}};
-	assert_pass(
-		FETCH_FROM(LINK("acme/app/issues/1"), "\"pause\":\"1;1507651260;1;\""), nothing,
-		"{\"id\":1,\"observations\":[{\"url\":\"https://github.com/acme/app/issues/1\",\"state\":\"unknown\","
-		"\"problem\":\"GitHub asked for a pause\"}],\"retry_after_ms\":60000,\"problem\":\"GitHub asked for a "
-		"pause\"}\n");
-	assert_pass_says(FETCH_FROM(TWO, "\"pause\":\"1;1507651200;1;\""), over, "\"cursors\":{\"pause\":null}");
+	struct gh_pause pause = pause_after((struct gh_pause){1507651260, 1, false}, FETCH(TWO), nothing,
+					    "],\"retry_after_ms\":60000,\"problem\":\"GitHub asked for a pause\"}");
+	assert_int_equal(pause.strikes, 1);
+	pause_after((struct gh_pause){1507651260, 0, true}, FETCH(TWO), nothing,
+		    "\"problem\":\"the rest of the token's budget is left to people\"}");
+	pause = pause_after((struct gh_pause){1507651200, 1, false}, FETCH(TWO), over, "\"state\":\"open\"");
+	assert_int_equal(pause.strikes, 0);
 	/* A pause beyond every limit is a wrong clock's. */
-	assert_pass_says(FETCH_FROM(TWO, "\"pause\":\"1;9507651200;1;\""), over, "\"cursors\":{\"pause\":null}");
+	pause_after((struct gh_pause){9507651200, 1, false}, FETCH(TWO), over, "\"state\":\"open\"");
 }
 
-static void test_limit__a_pause_holds_without_its_cursor_too(void **state)
+static void test_limit__one_pause_after_the_other(void **state)
 {
 	(void)state;
 	const struct test_step limited[] = {{ASK_ONE, 429, NULL, "{}"}, {0}}, nothing[] = {{0}};
 	const struct test_step good[] = {{ASK_ONE, 200, NULL, OPEN_ISSUE("1")}, {0}};
+	const struct test_step last[] = {
+		{ASK_ONE, 200, "X-RateLimit-Limit: 5000\nX-RateLimit-Remaining: 2000\nX-RateLimit-Reset: 1507651259",
+		 OPEN_ISSUE("1")},
+		{0}};
 	struct gh_holds holds;
 	struct test_run run;
 	gh_holds_init(&holds, NULL, 1);
 	test_run_init(&run);
 	run.holds = &holds;
 	const char *line = FETCH(LINK("acme/app/issues/1"));
+	assert_int_equal(test_pass_with(&run, NULL, line, last), 0); /* the budget's, which is no strike */
+	run.now_us += 60000000;
 	assert_int_equal(test_pass_with(&run, NULL, line, limited), 0);
 	run.now_us += 59000000;
 	assert_int_equal(test_pass_with(&run, NULL, line, nothing), 0);
@@ -131,11 +156,14 @@ static void test_budget__forty_percent_are_left_to_people(void **state)
 		 OPEN_ISSUE("1")},
 		{0}};
 	assert_pass_says(FETCH(TWO), left,
-			 "\"cursors\":{\"pause\":\"1;1507652401;0;\"},\"budget\":{\"limit\":5000,\"remaining\":2000,"
+			 "],\"budget\":{\"limit\":5000,\"remaining\":2000,"
 			 "\"reset\":\"2017-10-10T16:20:00.000000+00:00\"},\"retry_after_ms\":1201000}");
+	/* The tracker was reached and is well, so it has no problem. */
 	assert_pass_says(
 		FETCH(TWO), spent,
-		"issues/2\",\"state\":\"unknown\",\"problem\":\"the rest of the token's budget is left to people\"");
+		"issues/2\",\"state\":\"unknown\",\"problem\":\"the rest of the token's budget is left to people\"}],"
+		"\"budget\":{\"limit\":5000,\"remaining\":2000,\"reset\":\"2017-10-10T16:20:00.000000+00:00\"},"
+		"\"retry_after_ms\":1201000}");
 	assert_pass_says("{\"id\":1,\"method\":\"fetch\",\"budget_share\":1,\"links\":[" TWO "]}", left,
 			 "issues/2\",\"state\":\"open\"");
 }
@@ -238,8 +266,8 @@ int main(void)
 		cmocka_unit_test(test_limit__each_form),
 		cmocka_unit_test(test_limit__waits_are_clamped),
 		cmocka_unit_test(test_limit__without_a_reason_each_time_is_longer),
-		cmocka_unit_test(test_limit__a_pause_is_kept_by_whoever_starts_next),
-		cmocka_unit_test(test_limit__a_pause_holds_without_its_cursor_too),
+		cmocka_unit_test(test_limit__in_a_pause_nothing_is_asked),
+		cmocka_unit_test(test_limit__one_pause_after_the_other),
 		cmocka_unit_test(test_limit__a_plain_refusal_is_none),
 		cmocka_unit_test(test_budget__forty_percent_are_left_to_people),
 		cmocka_unit_test(test_budget__a_budget_that_makes_no_sense_stops_nothing),

@@ -156,15 +156,11 @@ static void test_mark__what_is_not_understood_is_none(void **state)
 					  "1;9223372036854775807;0;o;i;0;;;"};
 	struct gh_mark mark;
 	struct gh_cursor cursor;
-	struct gh_pause pause;
 	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
 		assert_int_equal(gh_mark_read(rec_slice_of(bad[i]), &mark), REC_E_INVALID);
 	assert_int_equal(gh_cursor_read(rec_slice_of("1;7;"), &cursor), REC_E_INVALID);
 	assert_int_equal(gh_cursor_read(rec_slice_of("1;-7;0;"), &cursor), REC_E_INVALID);
-	assert_int_equal(gh_pause_read(rec_slice_of("1;7;65;"), &pause), REC_E_INVALID);
-	assert_int_equal(gh_pause_read(rec_slice_of("1;7;6;x"), &pause), REC_E_INVALID);
-	assert_int_equal(gh_pause_read(rec_slice_of("1;7;6;"), &pause), 0);
 }
 
 int main(void)

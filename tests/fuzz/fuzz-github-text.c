@@ -58,7 +58,6 @@ static void check_marks(struct rec_slice text)
 {
 	struct gh_mark mark, mark_again;
 	struct gh_cursor cursor, cursor_again;
-	struct gh_pause pause;
 	struct rec_buffer b;
 	rec_buffer_init(&b, NULL, GH_MARK_BYTES_MAX);
 	if (gh_mark_read(text, &mark) == 0) {
@@ -72,8 +71,6 @@ static void check_marks(struct rec_slice text)
 		require(gh_cursor_read(rec_buffer_slice(&b), &cursor_again) == 0);
 		require(cursor.since_s == cursor_again.since_s && rec_slice_equal(cursor.etag, cursor_again.etag));
 	}
-	if (gh_pause_read(text, &pause) == 0)
-		require(pause.until_s >= 0 && pause.strikes <= 64);
 	rec_buffer_release(&b);
 }
 

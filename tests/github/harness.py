@@ -132,7 +132,7 @@ class Case(unittest.TestCase):
         for observation in observations.values():
             if observation.get("validator"):
                 self.kept[observation["url"]] = observation["validator"]
-        for key, value in answer.get("cursors", {}).items():
+        for key, value in answer.get("cursors", {}).items() if "problem" not in answer else ():
             self.cursors.pop(key, None)
             if value is not None:
                 self.cursors[key] = value

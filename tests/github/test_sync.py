@@ -69,7 +69,7 @@ class Sync(harness.Case):
         for _ in range(3):
             self.assertEqual({r[0] for r in self.sync_whatever().values()} | {"NONE"}, {"NONE"})
         self.assertEqual(set(self.statuses().values()), {"READY"})
-        self.assertLessEqual(len(self.requests(loopback)), 3)  # a person who insists costs one request, not five
+        self.assertEqual(len(self.requests(loopback)), 1)  # and by the next process too
 
     def sync_whatever(self):
         """A sync that may say that the tracker could not be asked."""
