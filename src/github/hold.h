@@ -24,7 +24,7 @@ struct gh_holds {
 	} * items;
 	size_t count, capacity;
 	uint64_t seed;
-	size_t turn;           /* the place among the links that single reads begin with */
+	size_t turn;           /* as the cursor, which is not kept if a pass ended with a problem; 0: as that says */
 	struct gh_pause pause; /* other processes heed what the answer says */
 };
 void gh_holds_init(struct gh_holds *h, const struct rec_allocator *a, uint64_t seed);

@@ -130,3 +130,20 @@ int gh_cursor_write(struct rec_buffer *out, const struct gh_cursor *c)
 	rec_buffer_printf(out, "1;%" PRId64 ";%" PRId64 ";", c->since_s, c->links);
 	return rec_buffer_add(out, etag.data, etag.length);
 }
+
+int gh_turn_read(struct rec_slice text, size_t *ret_turn)
+{
+	struct rec_slice rest = text;
+	bool good = text.length <= GH_MARK_BYTES_MAX;
+	good = good && rec_slice_equal(field_take(&rest, &good), rec_slice_of("1"));
+	int64_t turn = count_take(&rest, 0, &good);
+	if (!good || rest.length)
+		return REC_E_INVALID;
+	*ret_turn = (size_t)turn;
+	return 0;
+}
+
+int gh_turn_write(struct rec_buffer *out, size_t turn)
+{
+	return rec_buffer_printf(out, "1;%zu;", turn);
+}

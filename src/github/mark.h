@@ -1,5 +1,5 @@
 /* mark.h - what this program remembers, as text that others keep for it: a mark for each link (its validator), a cursor
- * for each repository. A text that is not understood is as good as none, so a newer or
+ * for each repository, and whose turn it is. A text that is not understood is as good as none, so a newer or
  * older version costs one fresh read and nothing else. Pure. */
 #ifndef REC_GITHUB_MARK_H
 #define REC_GITHUB_MARK_H
@@ -34,5 +34,9 @@ struct gh_cursor {
 };
 int gh_cursor_read(struct rec_slice text, struct gh_cursor *ret_cursor);
 int gh_cursor_write(struct rec_buffer *out, const struct gh_cursor *cursor);
+
+/* The place among the links that single reads begin with. */
+int gh_turn_read(struct rec_slice text, size_t *ret_turn);
+int gh_turn_write(struct rec_buffer *out, size_t turn);
 
 #endif

@@ -74,6 +74,7 @@ struct gh_pass {
 	enum pass_phase phase;
 	size_t at;              /* within the phase */
 	size_t turn, turn_next; /* in order[]: where single reads begin, in this pass and in the next */
+	size_t turn_given;      /* by the cursor */
 	struct gh_ask ask;
 	bool asked; /* an answer to it is outstanding */
 	enum pass_what what;

@@ -179,6 +179,14 @@ static void pause_begin(struct gh_pass *pass)
 			  pass->pause.until_s - now_s);
 }
 
+static void turn_begin(struct gh_pass *pass)
+{
+	if (gh_turn_read(cursor_given(pass, rec_slice_of(GH_TURN_KEY)), &pass->turn_given) < 0)
+		pass->turn_given = 0;
+	size_t turn = pass->holds && pass->holds->turn ? pass->holds->turn : pass->turn_given;
+	pass->turn = pass->good_count ? turn % pass->good_count : 0;
+}
+
 static int pass_allocate(struct gh_pass *pass)
 {
 	size_t count = pass->link_count;
@@ -217,7 +225,7 @@ int gh_pass_new(const struct rec_allocator *a, const struct gh_place *place, con
 	}
 	links_begin(pass);
 	repos_begin(pass);
-	pass->turn = holds && pass->good_count ? holds->turn % pass->good_count : 0;
+	turn_begin(pass);
 	pause_begin(pass);
 	if (pass->failed) {
 		int failed = pass->failed;
@@ -453,6 +461,26 @@ static void cursors_finish(struct gh_pass *pass)
 	}
 }
 
+static void turn_finish(struct gh_pass *pass)
+{
+	struct rec_buffer b;
+	if (pass->costs.requests == 0 || pass->good_count == 0)
+		return;
+	if (pass->stopped)
+		pass->turn_next = pass->turn + (pass->phase == PHASE_SINGLES ? pass->at : 0);
+	pass->turn_next %= pass->good_count;
+	if (pass->holds)
+		pass->holds->turn = pass->turn_next;
+	if (pass->turn_next == pass->turn_given || pass->stop_problem.length)
+		return;
+	rec_buffer_init(&b, pass->allocator, GH_MARK_BYTES_MAX);
+	if (pass->turn_next && gh_turn_write(&b, pass->turn_next) < 0)
+		pass->failed = REC_E_NOMEM;
+	else
+		pair_add(pass, rec_slice_of(GH_TURN_KEY), pass_keep(pass, rec_buffer_slice(&b)));
+	rec_buffer_release(&b);
+}
+
 /* What the next pass must know of limits. */
 static void pause_finish(struct gh_pass *pass)
 {
@@ -484,11 +512,8 @@ int gh_pass_finish(struct gh_pass *pass, struct gh_answer *ret_answer)
 		pass->observations[i] = pass->links[i].observation;
 	}
 	pass->pair_count = 0;
-	if (pass->stopped && pass->phase == PHASE_SINGLES)
-		pass->turn_next = pass->turn + pass->at;
-	if (pass->holds && pass->costs.requests > 0)
-		pass->holds->turn = pass->turn_next;
 	cursors_finish(pass);
+	turn_finish(pass);
 	pause_finish(pass);
 	if (pass->failed)
 		return pass->failed;

@@ -33,6 +33,7 @@
 #define GH_HOLD_S 600       /* a link that was refused (403, 451) is looked at again after that */
 #define GH_OUTAGES_MAX 3    /* in a row: the rest of the pass is not asked */
 #define GH_FALLBACK_MAX 100 /* so many links are asked singly where GraphQL did not answer */
+#define GH_TURN_KEY "turn"  /* of the cursor that keeps where single reads go on */
 
 struct gh_pass;
 /* The request and the place must outlive the pass. with_token: GraphQL can be used. holds

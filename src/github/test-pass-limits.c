@@ -159,11 +159,10 @@ static void test_budget__forty_percent_are_left_to_people(void **state)
 			 "],\"budget\":{\"limit\":5000,\"remaining\":2000,"
 			 "\"reset\":\"2017-10-10T16:20:00.000000+00:00\"},\"retry_after_ms\":1201000}");
 	/* The tracker was reached and is well, so it has no problem. */
-	assert_pass_says(
-		FETCH(TWO), spent,
-		"issues/2\",\"state\":\"unknown\",\"problem\":\"the rest of the token's budget is left to people\"}],"
-		"\"budget\":{\"limit\":5000,\"remaining\":2000,\"reset\":\"2017-10-10T16:20:00.000000+00:00\"},"
-		"\"retry_after_ms\":1201000}");
+	assert_pass_says(FETCH(TWO), spent,
+			 "issues/2\",\"state\":\"unknown\",\"problem\":\"the rest of the token's budget is left to "
+			 "people\"}],\"cursors\":{\"turn\":\"1;1;\"},\"budget\":{\"limit\":5000,\"remaining\":2000,"
+			 "\"reset\":\"2017-10-10T16:20:00.000000+00:00\"},\"retry_after_ms\":1201000}");
 	assert_pass_says("{\"id\":1,\"method\":\"fetch\",\"budget_share\":1,\"links\":[" TWO "]}", left,
 			 "issues/2\",\"state\":\"open\"");
 }
@@ -241,23 +240,50 @@ static void test_deadline__each_link_gets_its_turn(void **state)
 {
 	(void)state;
 	struct test_run run;
-	struct gh_holds holds;
 	const struct test_step first[] = {{"GET /repos/a/a/issues/1", 200, NULL, OPEN_ISSUE("1")},
-					  {"GET /repos/a/b/issues/1", 429, "Retry-After: 1", "{}"},
+					  {"GET /repos/a/b/issues/1", 200, NULL, OPEN_ISSUE("1")},
 					  {0}};
-	const struct test_step second[] = {{"GET /repos/a/b/issues/1", 200, NULL, OPEN_ISSUE("1")},
-					   {"GET /repos/a/c/issues/1", 200, NULL, OPEN_ISSUE("1")},
+	const struct test_step second[] = {{"GET /repos/a/c/issues/1", 200, NULL, OPEN_ISSUE("1")},
 					   {"GET /repos/a/d/issues/1", 200, NULL, OPEN_ISSUE("1")},
 					   {"GET /repos/a/a/issues/1", 200, NULL, OPEN_ISSUE("1")},
 					   {0}};
-	gh_holds_init(&holds, NULL, 1);
+	const struct test_step third[] = {{"GET /repos/a/b/issues/1", 200, NULL, OPEN_ISSUE("1")},
+					  {"GET /repos/a/c/issues/1", 200, NULL, OPEN_ISSUE("1")},
+					  {"GET /repos/a/d/issues/1", 200, NULL, OPEN_ISSUE("1")},
+					  {"GET /repos/a/a/issues/1", 200, NULL, OPEN_ISSUE("1")},
+					  {0}};
+	const struct test_step nothing[] = {{0}};
 	test_run_init(&run);
-	run.holds = &holds;
+	run.answer_ms = 15000;
 	assert_int_equal(test_pass_with(&run, NULL, FETCH(FOUR), first), 0);
-	run.now_us += 2000000;
-	assert_int_equal(test_pass_with(&run, NULL, FETCH(FOUR), second), 0);
+	assert_non_null(strstr(run.answer.data, "\"cursors\":{\"turn\":\"1;2;\"}"));
+	run.answer_ms = 10000; /* another process goes on */
+	assert_int_equal(test_pass_with(&run, NULL, FETCH_FROM(FOUR, "\"turn\":\"1;2;\""), second), 0);
+	assert_non_null(strstr(run.answer.data, "\"cursors\":{\"turn\":\"1;1;\"}"));
+	run.answer_ms = 0; /* there were more links then; all can be read now */
+	assert_int_equal(test_pass_with(&run, NULL, FETCH_FROM(FOUR, "\"turn\":\"1;5;\""), third), 0);
+	assert_non_null(strstr(run.answer.data, "\"cursors\":{\"turn\":null}"));
+	run.elapsed_ms = 29600; /* nothing was asked, so it stays */
+	assert_int_equal(test_pass_with(&run, NULL, FETCH_FROM(FOUR, "\"turn\":\"1;2;\""), nothing), 0);
+	assert_null(strstr(run.answer.data, "cursors"));
 	test_run_release(&run);
-	gh_holds_release(&holds);
+}
+
+#define THREE(repo) LINK("a/" repo "/issues/1") "," LINK("a/" repo "/issues/2") "," LINK("a/" repo "/issues/3")
+
+static void test_deadline__a_turn_is_not_lost_while_listings_are_read(void **state)
+{
+	(void)state;
+	struct test_run run;
+	const struct test_step steps[] = {
+		{"GET /repos/a/a/issues?state=all&sort=updated&direction=asc&per_page=100", 200, NULL, "[]"}, {0}};
+	test_run_init(&run);
+	run.anonymous = true;
+	run.answer_ms = 29600;
+	const char *line = FETCH_FROM(THREE("a") "," THREE("b"), "\"turn\":\"1;2;\"");
+	assert_int_equal(test_pass_with(&run, NULL, line, steps), 0);
+	assert_null(strstr(run.answer.data, "turn"));
+	test_run_release(&run);
 }
 
 int main(void)
@@ -275,6 +301,7 @@ int main(void)
 		cmocka_unit_test(test_deadline__after_an_answer_an_earlier_outage_is_over),
 		cmocka_unit_test(test_deadline__what_was_not_asked_is_unknown_and_nobodys_fault),
 		cmocka_unit_test(test_deadline__each_link_gets_its_turn),
+		cmocka_unit_test(test_deadline__a_turn_is_not_lost_while_listings_are_read),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -421,8 +421,7 @@ static void test_batch__errors_with_status_200(void **state)
 		{"POST /graphql", 200, NULL,
 		 "{\"data\":{\"r0\":null},\"errors\":[{\"type\":\"FORBIDDEN\",\"path\":[\"r0\"]}]}"},
 		{0}};
-	assert_pass_says(FETCH(NEW_LINKS), limited,
-			 "],\"retry_after_ms\":301000,\"problem\":\"");
+	assert_pass_says(FETCH(NEW_LINKS), limited, "],\"retry_after_ms\":301000,\"problem\":\"");
 	assert_pass_says(FETCH(NEW_LINKS), broken, "issues/2\",\"state\":\"open\"");
 	assert_pass_says(FETCH(NEW_LINKS), hidden,
 			 "issues/2\",\"state\":\"unknown\",\"problem\":\"the repository is not visible");

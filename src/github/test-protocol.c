@@ -156,11 +156,17 @@ static void test_mark__what_is_not_understood_is_none(void **state)
 					  "1;9223372036854775807;0;o;i;0;;;"};
 	struct gh_mark mark;
 	struct gh_cursor cursor;
+	size_t turn;
 	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
 		assert_int_equal(gh_mark_read(rec_slice_of(bad[i]), &mark), REC_E_INVALID);
 	assert_int_equal(gh_cursor_read(rec_slice_of("1;7;"), &cursor), REC_E_INVALID);
 	assert_int_equal(gh_cursor_read(rec_slice_of("1;-7;0;"), &cursor), REC_E_INVALID);
+	static const char *const turns[] = {"", "7", "1;7", "2;7;", "1;-7;", "1;x;", "1;7;8", "1;9223372036854775808;"};
+	for (size_t i = 0; i < sizeof turns / sizeof turns[0]; i++)
+		assert_int_equal(gh_turn_read(rec_slice_of(turns[i]), &turn), REC_E_INVALID);
+	assert_int_equal(gh_turn_read(rec_slice_of("1;7;"), &turn), 0);
+	assert_int_equal(turn, 7);
 }
 
 int main(void)

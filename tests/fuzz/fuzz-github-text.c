@@ -59,6 +59,7 @@ static void check_marks(struct rec_slice text)
 	struct gh_mark mark, mark_again;
 	struct gh_cursor cursor, cursor_again;
 	struct rec_buffer b;
+	size_t turn, turn_again;
 	rec_buffer_init(&b, NULL, GH_MARK_BYTES_MAX);
 	if (gh_mark_read(text, &mark) == 0) {
 		require(gh_mark_write(&b, &mark) == 0);
@@ -70,6 +71,11 @@ static void check_marks(struct rec_slice text)
 		require(gh_cursor_write(&b, &cursor) == 0);
 		require(gh_cursor_read(rec_buffer_slice(&b), &cursor_again) == 0);
 		require(cursor.since_s == cursor_again.since_s && rec_slice_equal(cursor.etag, cursor_again.etag));
+	}
+	rec_buffer_clear(&b);
+	if (gh_turn_read(text, &turn) == 0) {
+		require(gh_turn_write(&b, turn) == 0);
+		require(gh_turn_read(rec_buffer_slice(&b), &turn_again) == 0 && turn == turn_again);
 	}
 	rec_buffer_release(&b);
 }
