@@ -33,37 +33,6 @@ void gh_token_forget(struct gh_token *token)
 	explicit_bzero(token, sizeof *token);
 }
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
-int gh_token_read(struct rec_slice text, struct gh_token *ret_token)
-{
-	while (text.length && is_blank(text.data[text.length - 1]))
-		text.length--;
-	while (text.length && is_blank(text.data[0])) {
-		text.data++;
-		text.length--;
-	}
-	if (text.length < 1 || text.length > GH_TOKEN_BYTES_MAX)
-		return REC_E_INVALID;
-	for (size_t i = 0; i < text.length; i++)
-		if (text.data[i] <= ' ' || text.data[i] > '~')
-			return REC_E_INVALID;
-	memcpy(ret_token->text, text.data, text.length);
-	ret_token->text[text.length] = 0;
-	return 0;
-}
-
-void gh_token_hide(const struct gh_token *token, char *data, size_t length)
-{
-	size_t wanted = strlen(token->text);
-	char *found;
-	while (wanted && (found = memmem(data, length, token->text, wanted)) != NULL)
-		memset(found, '*', wanted);
-}
-
 /* REC_NOT_FOUND: not set, or empty. */
 static int from_environment(const char *name, struct gh_token *token, struct rec_error *error)
 {

@@ -4,14 +4,8 @@
 #define REC_GITHUB_TOKEN_H
 
 #include "base/error.h"
-#include "base/slice.h"
+#include "github/token-text.h"
 
-#define GH_TOKEN_BYTES_MAX 1024
-
-struct gh_token {
-	char text[GH_TOKEN_BYTES_MAX + 1]; /* empty: none, requests are anonymous */
-	bool from_environment;
-};
 /* No core file and no look into this process from others of the same user. */
 void gh_token_protect(void);
 /* The first that is there: $GITHUB_TOKEN, $GH_TOKEN, the file (NULL: none given), `gh auth token` for the host (run
@@ -20,10 +14,5 @@ void gh_token_protect(void);
  * cannot be read, or a token that is none, is: 0, REC_E_IO, REC_E_PERMISSION, REC_E_INVALID, REC_E_NOMEM. */
 int gh_token_find(const char *file, struct rec_slice host, struct gh_token *ret_token, struct rec_error *error);
 void gh_token_forget(struct gh_token *token);
-/* A token from what a file or a program gave: blanks around it are dropped. 0 or REC_E_INVALID (empty, too long, or
- * with anything but printable ASCII). Pure. */
-int gh_token_read(struct rec_slice text, struct gh_token *ret_token);
-/* Puts asterisks over every place where the token stands. The last guard before anything leaves this process. */
-void gh_token_hide(const struct gh_token *token, char *data, size_t length);
 
 #endif

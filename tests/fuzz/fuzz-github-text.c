@@ -1,10 +1,13 @@
-/* fuzz-github-text.c - URLs, headers, marks and request lines: what is taken is sound, and comes back as it was. */
+/* fuzz-github-text.c - URLs, headers, marks, request lines, comments and tokens: what is taken is sound, and comes back
+ * as it was. */
 #include <stdio.h>
 
 #include "base/text.h"
 #include "fuzz.h"
+#include "github/item.h"
 #include "github/mark.h"
 #include "github/protocol.h"
+#include "github/token-text.h"
 #include "github/url.h"
 
 static bool inside(struct rec_slice part, struct rec_slice whole)
@@ -91,6 +94,32 @@ static void check_request(struct rec_slice text, struct rec_arena *arena)
 		require(request.links[i].url.length && rec_utf8_valid(request.links[i].url));
 }
 
+static void check_comments(struct rec_slice text, struct rec_arena *arena)
+{
+	bool found = false;
+	int r = gh_comments_read(text, arena, rec_slice_of("marker"), &found);
+	require(r == 0 || (r == REC_E_INVALID && !found));
+	require(!found || text.length > strlen("[{\"body\":\"marker\"}]") - 1);
+}
+
+/* The first line is the token, the rest what is said. */
+static void check_token(struct rec_slice text)
+{
+	const char *end = text.length ? memchr(text.data, '\n', text.length) : NULL;
+	size_t length = end ? (size_t)(end - text.data) : 0;
+	struct gh_token token = {0};
+	if (!end || gh_token_read((struct rec_slice){text.data, length}, &token) < 0)
+		return;
+	size_t wanted = strlen(token.text), rest = text.length - length;
+	require(wanted >= GH_TOKEN_BYTES_MIN && wanted <= GH_TOKEN_BYTES_MAX && wanted <= length);
+	char *said = rec_zalloc(NULL, rest, 1);
+	require(said != NULL);
+	memcpy(said, end, rest);
+	gh_token_hide(&token, said, rest);
+	require(!memmem(said, rest, token.text, wanted));
+	rec_free(NULL, said);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct rec_slice text = {(const char *)data, size};
@@ -102,6 +131,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_headers(text);
 	check_marks(text);
 	check_request(text, &arena);
+	check_comments(text, &arena);
+	check_token(text);
 	rec_arena_release(&arena);
 	return 0;
 }
