@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "base/number.h"
 #include "base/text.h"
 #include "base/timestamp.h"
 #include "github/document.h"
@@ -62,27 +63,13 @@ static int integer_take(struct reading *r, const char *what, int64_t minimum, in
 	return 0;
 }
 
-/* 0 to 1 with up to nine decimals; exponents are not needed. */
 static int share_take(struct reading *r, double *ret_share)
 {
 	const struct rec_json_token *t = &r->document.token;
-	double value = 0, unit = 0;
+	double value;
 	if (t->type != REC_JSON_NUMBER)
 		return fail_type(r, "budget_share", "a number");
-	for (size_t i = 0; i < t->text.length; i++) {
-		char c = t->text.data[i];
-		if (c == '.' && unit == 0) {
-			unit = 1;
-		} else if (c < '0' || c > '9') {
-			return fail_type(r, "budget_share", "between 0 and 1");
-		} else if (unit == 0) {
-			value = value * 10 + (c - '0');
-		} else {
-			unit /= 10;
-			value += unit * (c - '0');
-		}
-	}
-	if (value > 1)
+	if (rec_number_parse(t->text, &value) < 0 || value < 0 || value > 1)
 		return fail_type(r, "budget_share", "between 0 and 1");
 	*ret_share = value;
 	return 0;

@@ -1,6 +1,8 @@
 /* Request lines and what is remembered for the next pass. */
 #include "base/test-support.h"
 
+#include <stdio.h>
+
 #include "github/mark.h"
 #include "github/protocol.h"
 
@@ -33,6 +35,22 @@ static void test_request__fetch(void **state)
 	assert_true(q.budget_share == 0.25);
 	assert_int_equal(q.deadline_ms, 5);
 	rec_arena_release(&arena);
+}
+
+static void test_request__a_share_as_the_host_writes_it(void **state)
+{
+	static const char *const texts[] = {"0", "1", "1.0", "0.6", "5e-05", "1E-2", "6e-1"};
+	static const double shares[] = {0, 1, 1, 0.6, 0.00005, 0.01, 0.6};
+	(void)state;
+	for (size_t i = 0; i < 7; i++) {
+		struct rec_arena arena;
+		struct gh_request q;
+		char line[80];
+		snprintf(line, sizeof line, "{\"id\":1,\"method\":\"fetch\",\"budget_share\":%s}", texts[i]);
+		assert_int_equal(read_line(line, &arena, &q, NULL), 0);
+		assert_true(q.budget_share == shares[i]);
+		rec_arena_release(&arena);
+	}
 }
 
 static void test_request__what_is_not_said_has_a_default(void **state)
@@ -77,6 +95,7 @@ static void test_request__what_is_refused(void **state)
 	assert_refused("{\"cursors\":{\"a\":1}}", "request: a cursor is not a string");
 	assert_refused("{\"budget_share\":1.5}", "request: budget_share is not between 0 and 1");
 	assert_refused("{\"budget_share\":-1}", "request: budget_share is not between 0 and 1");
+	assert_refused("{\"budget_share\":1e999}", "request: budget_share is not between 0 and 1");
 	assert_refused("{\"budget_share\":\"all\"}", "request: budget_share is not a number");
 	assert_refused("{\"deadline_ms\":-1}", "request: deadline_ms is not a whole number in range");
 	assert_refused("{\"id\":1,\"method\":\"close\"}", "request: close without a url");
@@ -173,6 +192,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_request__fetch),
+		cmocka_unit_test(test_request__a_share_as_the_host_writes_it),
 		cmocka_unit_test(test_request__what_is_not_said_has_a_default),
 		cmocka_unit_test(test_request__what_is_refused),
 		cmocka_unit_test(test_request__memory_that_runs_out),
