@@ -11,7 +11,6 @@ int gh_ask_redirect(struct gh_ask *ask, const struct gh_response *r, struct rec_
 		    const struct gh_place *place, const char **ret_problem)
 {
 	struct rec_slice next;
-	struct gh_url url;
 	bool permanent = r->status == 301 || r->status == 308;
 	if (!permanent && r->status != 302 && r->status != 303 && r->status != 307)
 		return GH_REDIRECT_NONE;
@@ -19,15 +18,12 @@ int gh_ask_redirect(struct gh_ask *ask, const struct gh_response *r, struct rec_
 		*ret_problem = "a write was redirected";
 		return GH_REDIRECT_REFUSED;
 	}
-	int result = gh_url_resolve(arena, ask->url, r->location, &next);
+	int result = gh_place_resolve(place, arena, ask->url, r->location, &next);
 	if (result == REC_E_NOMEM)
 		return result;
-	if (result < 0 || gh_url_parse(next, &url) < 0) {
-		*ret_problem = "a redirect leads nowhere";
-		return GH_REDIRECT_REFUSED;
-	}
-	if (!gh_url_same_origin(&url, &place->origin)) {
-		*ret_problem = "a redirect leads to another host";
+	if (result < 0) {
+		*ret_problem =
+			result == REC_E_PERMISSION ? "a redirect leads to another host" : "a redirect leads nowhere";
 		return GH_REDIRECT_REFUSED;
 	}
 	if (ask->hops >= GH_HOPS_MAX || rec_slice_equal(next, ask->url)) {

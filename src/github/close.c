@@ -130,7 +130,6 @@ static int read_answer(struct gh_close *c, const struct gh_response *r)
 static int look_answer(struct gh_close *c, const struct gh_response *r)
 {
 	bool found = false;
-	struct gh_url where;
 	struct rec_slice url, next = gh_link_header_find(r->link, "next");
 	int result = gh_comments_read(rec_buffer_slice(&r->body), &c->arena, c->request->marker, &found);
 	if (result < 0)
@@ -143,11 +142,10 @@ static int look_answer(struct gh_close *c, const struct gh_response *r)
 		comment(c);
 		return 0;
 	}
-	result = gh_url_resolve(&c->arena, c->ask.url, next, &url);
+	result = gh_place_resolve(c->place, &c->arena, c->ask.url, next, &url);
 	if (result == REC_E_NOMEM)
 		return result;
-	bool good = result == 0 && gh_url_parse(url, &where) == 0 && gh_url_same_origin(&where, &c->place->origin) &&
-		    c->page_count < GH_COMMENT_PAGES_MAX;
+	bool good = result == 0 && c->page_count < GH_COMMENT_PAGES_MAX;
 	for (size_t i = 0; good && i < c->page_count; i++)
 		good = !rec_slice_equal(c->pages[i], url);
 	if (!good) {

@@ -44,12 +44,9 @@ static int64_t wall_us(void)
 
 static int token_begin(struct helper *h, struct rec_error *error)
 {
-	struct gh_url web;
 	struct gh_token token = {0};
 	struct gh_http *http = NULL;
-	int r = gh_url_parse(h->place.web, &web);
-	if (r == 0)
-		r = gh_token_find(h->token_file, web.host, &token, error);
+	int r = gh_token_find(h->token_file, h->place.pages.host, &token, error);
 	if (r == 0)
 		r = gh_http_new(NULL, token.text[0] ? token.text : NULL, &http, error);
 	if (r == 0) {

@@ -182,15 +182,13 @@ static void page_follow(struct gh_pass *pass, const struct gh_response *r, struc
 {
 	struct pass_walk *walk = &pass->walk;
 	struct rec_slice url, last = gh_link_header_find(r->link, "last");
-	struct gh_url where;
 	int64_t count = last.length ? gh_url_page(last) : -1;
 	bool shrank = walk->last >= 0 && count >= 0 && count < walk->last;
 	walk->last = count;
-	int result = gh_url_resolve(&pass->arena, pass->ask.url, next, &url);
+	int result = gh_place_resolve(pass->place, &pass->arena, pass->ask.url, next, &url);
 	if (result == REC_E_NOMEM)
 		pass->failed = result;
-	if (result < 0 || gh_url_parse(url, &where) < 0 || !gh_url_same_origin(&where, &pass->place->origin) ||
-	    page_known(walk, url) || walk->pages == GH_PAGES_MAX || shrank || pass->list.count == 0 ||
+	if (result < 0 || page_known(walk, url) || walk->pages == GH_PAGES_MAX || shrank || pass->list.count == 0 ||
 	    rest_is_dear(pass, repo_now(pass))) {
 		listing_incomplete(pass);
 		return;

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 
 #include "base/number.h"
-#include "base/text.h"
 #include "base/timestamp.h"
 #include "github/document.h"
 

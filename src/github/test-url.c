@@ -115,6 +115,8 @@ static void test_url__where_the_pages_of_an_api_are(void **state)
 	assert_place("http://127.evil.0.1", NULL, NULL);
 	assert_place("https://ghe.example/api/v3?x=y", NULL, NULL);
 	assert_place("ghe.example", NULL, NULL);
+	assert_place("https://api.", NULL, NULL); /* its pages are nowhere */
+	assert_place("https://api.:443", NULL, NULL);
 	assert_place("", NULL, NULL);
 }
 
@@ -172,27 +174,33 @@ static void test_url__links(void **state)
 		assert_link(bad[i], NULL, NULL, 0, false);
 }
 
-static void assert_resolves(const char *location, const char *wanted)
+static void assert_resolves(const char *location, int result, const char *wanted)
 {
 	struct rec_arena arena;
+	struct gh_place place;
 	struct rec_slice url;
 	rec_arena_init(&arena, NULL);
-	int r = gh_url_resolve(&arena, rec_slice_of("https://a:8443/x/y?z"), rec_slice_of(location), &url);
-	assert_int_equal(r, wanted ? 0 : REC_E_INVALID);
+	assert_int_equal(gh_place_init(&place, &arena, rec_slice_of("https://a:8443"), NULL), 0);
+	int r = gh_place_resolve(&place, &arena, rec_slice_of("https://a:8443/x/y?z"), rec_slice_of(location), &url);
+	assert_int_equal(r, result);
 	if (wanted)
 		assert_slice_equal(url, wanted);
 	rec_arena_release(&arena);
 }
 
-static void test_url__locations(void **state)
+static void test_url__what_answers_lead_to(void **state)
 {
 	(void)state;
-	assert_resolves("https://b/c", "https://b/c");
-	assert_resolves("/c?d", "https://a:8443/c?d");
-	assert_resolves("//b/c", NULL);
-	assert_resolves("c", NULL);
-	assert_resolves("", NULL);
-	assert_resolves("/\r\nX: y", NULL);
+	assert_resolves("https://A:8443/c", 0, "https://A:8443/c");
+	assert_resolves("/c?d", 0, "https://a:8443/c?d");
+	assert_resolves("https://b:8443/c", REC_E_PERMISSION, NULL);
+	assert_resolves("https://a/c", REC_E_PERMISSION, NULL);
+	assert_resolves("http://a:8443/c", REC_E_PERMISSION, NULL);
+	assert_resolves("https://a:8443@b/c", REC_E_INVALID, NULL);
+	assert_resolves("//b/c", REC_E_INVALID, NULL);
+	assert_resolves("c", REC_E_INVALID, NULL);
+	assert_resolves("", REC_E_INVALID, NULL);
+	assert_resolves("/\r\nX: y", REC_E_INVALID, NULL);
 }
 
 int main(void)
@@ -200,7 +208,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_url__what_is_none), cmocka_unit_test(test_url__parts),
 		cmocka_unit_test(test_url__same_origin),  cmocka_unit_test(test_url__where_the_pages_of_an_api_are),
-		cmocka_unit_test(test_url__links),        cmocka_unit_test(test_url__locations),
+		cmocka_unit_test(test_url__links),        cmocka_unit_test(test_url__what_answers_lead_to),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -168,6 +168,13 @@ static void place_derive(struct gh_place *p, struct rec_arena *arena)
 	}
 }
 
+/* As for a URL that is none: the API of https://api. has no pages. */
+static int fail_place(struct rec_error *error)
+{
+	return rec_fail(error, REC_E_INVALID,
+			"api_url: it is not a URL (write it as https://api.github.com or https://HOST/api/v3)");
+}
+
 int gh_place_init(struct gh_place *place, struct rec_arena *arena, struct rec_slice api_url, struct rec_error *error)
 {
 	struct gh_place p = {0};
@@ -177,14 +184,15 @@ int gh_place_init(struct gh_place *place, struct rec_arena *arena, struct rec_sl
 	if (!p.api.data)
 		return rec_fail_nomem(error);
 	if (gh_url_parse(p.api, &p.origin) < 0 || find_any(p.origin.path, "?") < p.origin.path.length)
-		return rec_fail(error, REC_E_INVALID,
-				"api_url: it is not a URL (write it as https://api.github.com or https://HOST/api/v3)");
+		return fail_place(error);
 	if (!p.origin.https && !gh_host_is_loopback(p.origin.host))
 		return rec_fail(error, REC_E_INVALID,
 				"api_url: http would show the token to the network (write https://)");
 	place_derive(&p, arena);
 	if (!p.web.data || !p.graphql.data)
 		return rec_fail_nomem(error);
+	if (gh_url_parse(p.web, &p.pages) < 0)
+		return fail_place(error);
 	*place = p;
 	return 0;
 }
@@ -217,12 +225,11 @@ static bool name_is_good(struct rec_slice name)
 const char *gh_link_parse(struct rec_slice url, const struct gh_place *place, struct gh_link *ret_link)
 {
 	struct gh_link link = {0};
-	struct gh_url here, web;
+	struct gh_url here;
 	size_t end = find_any(url, "#");
 	if (gh_url_parse((struct rec_slice){url.data, end}, &here) < 0)
 		return "it is not a URL";
-	if (gh_url_parse(place->web, &web) < 0 || !equal_fold(here.host, web.host) || here.port != web.port ||
-	    here.https != web.https)
+	if (!gh_url_same_origin(&here, &place->pages))
 		return "it is at another host than the API";
 	struct rec_slice rest = here.path.length ? behind(here.path, 1) : here.path;
 	link.owner = word_take(&rest);
@@ -239,7 +246,8 @@ const char *gh_link_parse(struct rec_slice url, const struct gh_place *place, st
 	return NULL;
 }
 
-int gh_url_resolve(struct rec_arena *arena, struct rec_slice from, struct rec_slice location, struct rec_slice *ret_url)
+int gh_place_resolve(const struct gh_place *place, struct rec_arena *arena, struct rec_slice from,
+		     struct rec_slice location, struct rec_slice *ret_url)
 {
 	struct gh_url here, there;
 	if (gh_url_parse(from, &here) < 0 || location.length == 0)
@@ -251,6 +259,8 @@ int gh_url_resolve(struct rec_arena *arena, struct rec_slice from, struct rec_sl
 		return REC_E_NOMEM;
 	if (gh_url_parse(url, &there) < 0)
 		return REC_E_INVALID;
+	if (!gh_url_same_origin(&there, &place->origin))
+		return REC_E_PERMISSION;
 	*ret_url = url;
 	return 0;
 }

@@ -27,7 +27,7 @@ bool gh_host_is_loopback(struct rec_slice host);
 /* Where one GitHub is. The texts are NUL-terminated and live in the arena; none ends in '/'. */
 struct gh_place {
 	struct rec_slice api, graphql, web;
-	struct gh_url origin; /* of api */
+	struct gh_url origin, pages; /* of api; of web */
 };
 /* From the API's URL: https://api.github.com; https://HOST/api/v3 (GitHub Enterprise Server: the pages are at
  * https://HOST); https://api.HOST (the pages are at https://HOST); anything else is a stand-in whose pages are
@@ -45,9 +45,10 @@ struct gh_link {
  * folder. NULL, or why not, for a person. */
 const char *gh_link_parse(struct rec_slice url, const struct gh_place *place, struct gh_link *ret_link);
 
-/* Where a Location points that came with an answer from `from`: absolute, or a path of the same origin. The text
- * lives in the arena. 0, REC_E_INVALID (no usable Location), REC_E_NOMEM. */
-int gh_url_resolve(struct rec_arena *arena, struct rec_slice from, struct rec_slice location,
-		   struct rec_slice *ret_url);
+/* Where a Location or a Link points that came with an answer from `from`: absolute, or a path. Whatever is asked
+ * because an answer said so comes from here, so a token goes to the API's origin alone. The text lives in the arena. 0,
+ * REC_E_INVALID (it is no usable URL), REC_E_PERMISSION (it leaves the origin), REC_E_NOMEM. */
+int gh_place_resolve(const struct gh_place *place, struct rec_arena *arena, struct rec_slice from,
+		     struct rec_slice location, struct rec_slice *ret_url);
 
 #endif

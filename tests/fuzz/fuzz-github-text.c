@@ -25,8 +25,8 @@ static void check_url(struct rec_slice text, const struct gh_place *place, struc
 		require(!memchr(text.data, '\\', text.length) && !memchr(text.data, 0, text.length));
 		require(gh_url_same_origin(&url, &url));
 	}
-	if (gh_url_resolve(arena, place->api, text, &resolved) == 0)
-		require(gh_url_parse(resolved, &again) == 0);
+	if (gh_place_resolve(place, arena, place->api, text, &resolved) == 0)
+		require(gh_url_parse(resolved, &again) == 0 && gh_url_same_origin(&again, &place->origin));
 	if (gh_link_parse(text, place, &link) == NULL) {
 		char wanted[400];
 		snprintf(wanted, sizeof wanted, "https://github.com/%.*s/%.*s/%s/%lld", (int)link.owner.length,

@@ -52,10 +52,11 @@ class Lines(harness.Case):
                                   env=self.environment, timeout=30, check=False)
         self.assertEqual((run("--help").returncode, run("--version").returncode), (0, 0))
         self.assertTrue(run("--help").stdout.startswith("usage: reconciler-github "))
-        for bad in (["--nothing"], ["argument"], ["--api-url", "http://example.org"], ["--api-url", "x"],
+        for bad in (["--nothing"], ["argument"], ["--api-url", "http://example.org"], ["--api-url", "x"], ["--api-url", "https://api."],
                     ["--token-file", "/nonexistent"]):
             result = run(*bad)
             self.assertEqual((result.returncode, result.stdout), (2, ""), bad)
+            self.assertGreater(len(result.stderr), len("reconciler-github: \n"), bad)
 
 
 class Loading(unittest.TestCase):
