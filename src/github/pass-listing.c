@@ -87,6 +87,7 @@ static void listing_incomplete(struct gh_pass *pass)
 			link->need = NEED_DIRECT;
 	}
 	repo->jump = true;
+	repo->has_next = false;
 	repo_done(pass);
 }
 
@@ -237,7 +238,6 @@ static void confirm_answer(struct gh_pass *pass, const struct gh_response *r)
 {
 	struct pass_walk *walk = &pass->walk;
 	if (r->status != 304) {
-		repo_now(pass)->has_next = false;
 		listing_incomplete(pass);
 		return;
 	}

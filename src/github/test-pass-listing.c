@@ -143,8 +143,15 @@ static void test_listing__a_page_that_changed_meanwhile_proves_nothing(void **st
 					  {"POST /graphql", 200, NULL, hidden},
 					  {"POST /graphql", 200, NULL, hidden},
 					  {0}};
+	const struct test_step without_a_tag[] = {{SINCE, 200, NEXT("2"), p->one},
+						  {PAGE("2"), 200, "ETag: \"p2\"", p->two},
+						  {"POST /graphql", 200, NULL, hidden},
+						  {"POST /graphql", 200, NULL, hidden},
+						  {0}};
 	assert_run(p, steps, "issues/149\",\"state\":\"unknown\"");
 	assert_null(strstr(p->run.answer.data, "unchanged"));
+	assert_null(strstr(p->run.answer.data, "1507648740"));
+	assert_run(p, without_a_tag, "issues/149\",\"state\":\"unknown\"");
 	assert_null(strstr(p->run.answer.data, "1507648740"));
 }
 
