@@ -1,6 +1,8 @@
 """watch: an iterator, a descriptor for a loop of one's own, asyncio."""
 import asyncio
 import select
+import signal
+import sys
 import threading
 import time
 
@@ -105,6 +107,46 @@ class TestClosing:
         with pytest.raises(reconciler.ClosedError) as closed:
             watch.look()
         assert "closed" in str(closed.value)
+
+    def test_closing_beside_one_that_looks(self, either):
+        checker, errors = Reconciler(either), []
+
+        def work(watch):
+            try:
+                while True:
+                    watch.look()
+                    watch.timeout()
+                    watch.believe("a", "READY")
+            except reconciler.ClosedError:
+                pass
+            except Exception as error:
+                errors.append(error)
+
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(1e-6)
+        try:
+            for turn in range(60):
+                watch = checker.watch(batch_state={})
+                looker = threading.Thread(target=work, args=(watch,))
+                looker.start()
+                time.sleep(turn % 10 / 1e4)  # so that it is met in all sorts of places
+                watch.close()
+                looker.join(DEADLINE_S)
+        finally:
+            sys.setswitchinterval(interval)
+        assert errors == []
+
+    def test_a_signals_handler_may_close(self, either):
+        watch = Reconciler(either).watch()
+        before = signal.signal(signal.SIGALRM, lambda *_: watch.close())
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.01)
+            with pytest.raises(reconciler.ClosedError) as closed:
+                while True:
+                    watch.look()
+        finally:
+            signal.signal(signal.SIGALRM, before)
+        assert str(closed.value).startswith("watch:")
 
     def test_believing_wakes_the_one_that_waits(self, either):
         make(either, "a", "BLOCKED")

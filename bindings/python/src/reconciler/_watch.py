@@ -5,6 +5,7 @@ import select
 import threading
 import time
 from collections import deque
+from contextlib import contextmanager
 from typing import Any, AsyncIterator, Deque, Iterator, List, Optional
 
 from ._errors import ClosedError
@@ -25,7 +26,7 @@ class Watch:
     def __init__(self, store: Store, kind: int, applying: bool, batch: Batch, only_believed: bool,
                  batch_id: Optional[bytes]) -> None:
         self._closed, self._released, self._waiters = True, False, 0
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal's handler may close what it interrupts
         self._applying = applying
         self._pending: Deque[ReconciliationResult] = deque()
         self._handle = store.watch_handle(applying)
@@ -52,38 +53,49 @@ class Watch:
     def timeout(self) -> Optional[float]:
         """Seconds until the next look is due even if the descriptor stays quiet; None: for ever. Honours the check
         interval, and looks again after a wake-up, which may come before the commit is visible."""
-        self._must_be_open()
-        milliseconds = self._handle.watcher_timeout_ms(self._number)
+        with self._inside():
+            milliseconds = self._handle.watcher_timeout_ms(self._number)
         return None if milliseconds < 0 else milliseconds / 1000
 
     def look(self) -> List[ReconciliationResult]:
         """What changed since the last look. Never waits."""
-        self._must_be_open()
-        try:
-            os.read(self._bell, 4096)
-        except BlockingIOError:
-            pass
-        return [result_of_row(row, self._applying) for row in self._handle.watcher_look(self._number)]
+        with self._inside():
+            try:
+                os.read(self._bell, 4096)
+            except BlockingIOError:
+                pass
+            return [result_of_row(row, self._applying) for row in self._handle.watcher_look(self._number)]
 
     def believe(self, task_id: str, status: Any) -> None:
         """Changes what the batch believes about one task; None forgets it. Write the store first, then call this."""
-        self._must_be_open()
         number = ABSENT if status is None else belief_number(f"belief about {task_id!r}", status)
-        self._handle.watcher_believe(self._number, text_bytes("task_id", task_id), number)
-        self.wake()
+        with self._inside():
+            self._handle.watcher_believe(self._number, text_bytes("task_id", task_id), number)
+            self.wake()
 
     def wake(self) -> None:
         """Lets whoever waits look again. Safe from any thread."""
-        if self._released:
-            return
-        try:
-            os.write(self._ring, b"!")
-        except BlockingIOError:
-            pass  # it rings already
+        with self._lock:
+            if self._released:
+                return
+            try:
+                os.write(self._ring, b"!")
+            except BlockingIOError:
+                pass  # it rings already
 
-    def _must_be_open(self) -> None:
-        if self._closed:
-            raise ClosedError("watch: it was closed (make another)")
+    @contextmanager
+    def _inside(self) -> Iterator[None]:
+        """For who uses what close() lets go of: it stays until the last one is out."""
+        with self._lock:
+            self._waiters += 1
+        try:
+            if self._closed:
+                raise ClosedError("watch: it was closed (make another)")
+            yield
+        finally:
+            with self._lock:
+                self._waiters -= 1
+                self._release()
 
     # ---- Iterating ----
 
@@ -100,15 +112,8 @@ class Watch:
     def _sleep(self, at_most: Optional[float]) -> None:
         due = self.timeout()
         seconds = min((s for s in (due, at_most) if s is not None), default=None)
-        with self._lock:
-            self._must_be_open()
-            self._waiters += 1
-        try:
+        with self._inside():
             self._epoll.poll(seconds)
-        finally:
-            with self._lock:
-                self._waiters -= 1
-                self._release()
 
     def __iter__(self) -> Iterator[ReconciliationResult]:
         return self
@@ -136,20 +141,16 @@ class Watch:
 
     async def _sleep_async(self) -> None:
         loop = asyncio.get_running_loop()
-        due, descriptor = self.timeout(), self.fileno()
         woken = asyncio.Event()
-        loop.add_reader(descriptor, woken.set)
-        with self._lock:
-            self._waiters += 1
-        try:
-            await asyncio.wait_for(woken.wait(), due)
-        except asyncio.TimeoutError:
-            pass
-        finally:
-            loop.remove_reader(descriptor)
-            with self._lock:
-                self._waiters -= 1
-                self._release()
+        with self._inside():
+            due, descriptor = self.timeout(), self.fileno()
+            loop.add_reader(descriptor, woken.set)
+            try:
+                await asyncio.wait_for(woken.wait(), due)
+            except asyncio.TimeoutError:
+                pass
+            finally:
+                loop.remove_reader(descriptor)
 
     # ---- Life ----
 
