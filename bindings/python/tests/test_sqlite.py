@@ -1,11 +1,13 @@
 """Python's own sqlite3 on the same database, in the same process and in others: with the system's SQLite that all
 share, and with a Python that brings a second copy of it."""
+import gc
 import importlib
 import json
 import os
 import pathlib
 import re
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -228,6 +230,46 @@ class TestHelper:
         with pytest.raises(reconciler.HelperError) as ended:
             helped.check()
         assert "open it again" in str(ended.value)
+
+    def test_an_interrupted_call_shifts_no_answer(self, helped, tmp_path, monkeypatch):
+        class Interrupt(Exception):
+            pass
+
+        def handler(*_):
+            theirs.execute("ROLLBACK")
+            raise Interrupt
+
+        theirs = sqlite3.connect(tmp_path / ".reconciler" / "state.db", isolation_level=None)
+        with reconciler.create_or_load_workspace(tmp_path) as workspace:
+            tasks.update_status(workspace, "a", "READY")
+            before = signal.signal(signal.SIGALRM, handler)
+            try:
+                theirs.execute("BEGIN IMMEDIATE")
+                signal.setitimer(signal.ITIMER_REAL, 0.1)
+                with pytest.raises(Interrupt):
+                    tasks.update_status(workspace, "a", "DONE")  # waits for the other one's lock
+            finally:
+                signal.signal(signal.SIGALRM, before)
+                theirs.close()
+            with pytest.raises(reconciler.ClosedError):
+                tasks.update_status(workspace, "a", "READY")
+        assert helped.check()[0].task_id == "a"
+
+    def test_a_python_that_cannot_be_started(self, tmp_path, monkeypatch, recwarn):
+        monkeypatch.setenv("RECONCILER_SQLITE", "helper")
+        monkeypatch.setattr(sys, "executable", str(tmp_path / "no-python"))
+        with pytest.raises(reconciler.HelperError) as refused:
+            Reconciler(tmp_path)
+        assert "no-python cannot be started" in str(refused.value)
+        del refused
+        gc.collect()
+        assert not recwarn.list
+
+    def test_a_call_that_fails_otherwise_is_answered(self, helped):
+        with pytest.raises(reconciler.HelperError) as failed:
+            helped._store.reader().nonsense()
+        assert "AttributeError" in str(failed.value)
+        assert helped.check()[0].task_id == "a"
 
     def test_it_ends_with_us(self, helped):
         process = helped._store.reader()._process

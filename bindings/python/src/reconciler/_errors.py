@@ -172,7 +172,7 @@ class ForkedError(ReconcilerError):
 
 
 class HelperError(ReconcilerError):
-    """The helper process could not be started, or ended."""
+    """The helper process could not be started, ended, or failed at what no other error is for."""
 
     name = "HELPER"
 

@@ -1,9 +1,9 @@
 """The helper process: holds a Handle where Python's own sqlite3 brings a second copy of SQLite, and answers calls over
 a socket. It never imports sqlite3, so there is one copy in it.
 
-A call is (name, arguments), an answer ("value", value, warnings) or ("error", code, message), pickled by
-multiprocessing.connection. Both ends are one program and its child; nobody else has the socket. It ends when the
-socket is closed.
+A call is (name, arguments), an answer ("value", value, warnings), ("error", code, message) or, of what is no
+ReconcilerError, ("failed", type, message), pickled by multiprocessing.connection. Both ends are one program and its
+child; nobody else has the socket. It ends when the socket is closed.
 """
 import array
 import os
@@ -38,7 +38,16 @@ class Server:
             value = self.call(name, arguments)
         except ReconcilerError as error:
             return "error", error.code, str(error)
+        except Exception as error:
+            return "failed", type(error).__name__, str(error)
         return "value", value, self.handle.take_warnings() if self.handle else []
+
+    def send(self, name: str, answer: Tuple[Any, ...]) -> None:
+        """The answer, and the descriptor that belongs to it."""
+        self.connection.send(answer)
+        if name == "watcher_descriptor" and answer[0] == "value" and answer[1] >= 0:
+            self.socket.sendmsg([b"d"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [answer[1]]))])
+            os.close(answer[1])
 
     def serve(self) -> None:
         """Until the peer is gone."""
@@ -48,10 +57,10 @@ class Server:
             except (EOFError, OSError):
                 return
             answer = self.answer(name, arguments)
-            self.connection.send(answer)
-            if name == "watcher_descriptor" and answer[0] == "value" and answer[1] >= 0:
-                self.socket.sendmsg([b"d"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [answer[1]]))])
-                os.close(answer[1])
+            try:
+                self.send(name, answer)
+            except OSError:  # it did not wait for the answer
+                return
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 from multiprocessing.connection import Connection
-from typing import Any, Callable, List
+from typing import Any, Callable, List, Optional
 
 from ._errors import ClosedError, ForkedError, HelperError, raise_error
 from ._types import StoreWarning
@@ -19,17 +19,23 @@ class RemoteHandle:
     """Any method of Handle; see there."""
 
     def __init__(self, place: bytes, check_interval_ms: int, mode: int) -> None:
-        self._socket = None
+        self._socket: Optional[socket.socket] = None
+        self._pid, self._lock = os.getpid(), threading.Lock()
+        self._warnings: List[StoreWarning] = []
         if not sys.executable:
             raise HelperError("helper process: it is not known where this Python is (set sys.executable)")
         mine, theirs = socket.socketpair()
-        self._socket, self._pid, self._lock = mine, os.getpid(), threading.Lock()
-        self._warnings: List[StoreWarning] = []
         with theirs:
             command = [sys.executable, "-E", "-S", "-c", _PROGRAM, json.dumps(sys.path), str(theirs.fileno())]
-            self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
-                                             stdout=subprocess.DEVNULL)
+            try:
+                self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
+                                                 stdout=subprocess.DEVNULL)
+            except OSError as error:
+                mine.close()
+                raise HelperError(f"helper process: {sys.executable} cannot be started: {error.strerror} "
+                                  "(set sys.executable)") from error
         self._connection = Connection(os.dup(mine.fileno()))
+        self._socket = mine
         self.location = os.fsdecode(place)
         try:
             self.location = self._call("open", place, check_interval_ms, mode)
@@ -50,9 +56,14 @@ class RemoteHandle:
                     value = self._receive_descriptor()
             except (EOFError, OSError) as error:
                 raise HelperError(f"{self.location}: its helper process has ended (open it again)") from error
+            except BaseException:  # the answer may still come: nobody may take it for the next one's
+                self._abandon()
+                raise
             if kind == "value":
                 self._warnings.extend(rest)
                 return value
+        if kind == "failed":
+            raise HelperError(f"{self.location}: {name} failed in the helper process: {value}: {rest} (please report)")
         raise_error(value, rest)
 
     def _receive_descriptor(self) -> int:
@@ -78,13 +89,16 @@ class RemoteHandle:
         if os.getpid() != self._pid:
             return
         with self._lock:
-            mine, self._socket = self._socket, None
-            if mine is None:
-                return
-            mine.shutdown(socket.SHUT_RDWR)  # also where a fork holds a copy
-            self._connection.close()
-            mine.close()
-            self._process.wait()
+            self._abandon()
+
+    def _abandon(self) -> None:
+        mine, self._socket = self._socket, None
+        if mine is None:
+            return
+        mine.shutdown(socket.SHUT_RDWR)  # also where a fork holds a copy
+        self._connection.close()
+        mine.close()
+        self._process.wait()
 
     def __del__(self) -> None:
         if getattr(self, "_socket", None):
