@@ -36,28 +36,20 @@ int glue_sqlite_of(const char *path)
  * names are gathered first. */
 static int name_note(struct dl_phdr_info *info, size_t size, void *context)
 {
-	struct glue_text *text = context;
 	size_t length = strlen(info->dlpi_name) + 1;
 	(void)size;
-	if (length == 1 || text->room - text->length < length)
-		return 0;
-	memcpy(text->bytes + text->length, info->dlpi_name, length);
-	text->length += length;
-	return 0;
+	return length == 1 ? 0 : glue_text_append(context, info->dlpi_name, length);
 }
 
 int glue_sqlite_others(struct glue_text *text)
 {
-	char names[1u << 16];
-	struct glue_text loaded = {names, 0, sizeof names};
-	size_t kept = 0;
-	dl_iterate_phdr(name_note, &loaded);
-	for (size_t at = 0, length; at < loaded.length; at += length) {
-		length = strlen(names + at) + 1;
-		if (glue_sqlite_of(names + at) != GLUE_SQLITE_OTHER)
-			continue;
-		memmove(names + kept, names + at, length);
-		kept += length;
+	struct glue_text loaded = {0};
+	int r = dl_iterate_phdr(name_note, &loaded);
+	for (size_t at = 0, length; r == 0 && at < loaded.length; at += length) {
+		length = strlen(loaded.bytes + at) + 1;
+		if (glue_sqlite_of(loaded.bytes + at) == GLUE_SQLITE_OTHER)
+			r = glue_text_append(text, loaded.bytes + at, length);
 	}
-	return glue_text_append(text, names, kept);
+	glue_text_release(&loaded);
+	return r;
 }

@@ -176,6 +176,19 @@ class TestTwoCopies:
                       "sys.modules['_sqlite3'] = None; print(s.second_copy())", env=bundled)
         assert done.stdout.strip().endswith("libsqliteX.so.0"), done.stderr
 
+    def test_it_is_seen_among_many_objects(self, bundled, tmp_path):
+        smallest = min(pathlib.Path(importlib.import_module("_sqlite3").__file__).parent.glob("*.so"),
+                       key=lambda path: path.stat().st_size)
+        deep = tmp_path.joinpath(*["x" * 200] * 18)
+        deep.mkdir(parents=True)
+        copies = [deep / f"{number}.so" for number in range(20)] + [tmp_path / f"{number}.so" for number in range(80)]
+        for copy in copies:  # more than 64 KiB of names
+            shutil.copyfile(smallest, copy)
+        done = python("import ctypes, sys, reconciler._sqlite as s; kept = [ctypes.CDLL(path) for path in sys.argv[1:]];"
+                      "ctypes.CDLL('libsqliteX.so.0'); sys.modules['_sqlite3'] = None; print(s.second_copy())", *copies,
+                      env=bundled)
+        assert done.stdout.strip().endswith("libsqliteX.so.0"), done.stderr
+
     def test_no_commit_is_lost_with_one_copy(self, codeframe):
         kind = "RemoteHandle" if reconciler._sqlite.second_copy() else "Handle"
         if os.environ.get("RECONCILER_SQLITE") == "helper":
