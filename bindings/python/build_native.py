@@ -24,7 +24,8 @@ struct rec_watcher;
 struct rec_error { int code; char message[1020]; ...; };
 struct glue_text { char *bytes; size_t length; ...; };
 struct glue_batch {
-    const char *ids; size_t id_count; const char *state; const unsigned char *statuses; size_t state_count; ...;
+    const char *ids; size_t ids_length, id_count;
+    const char *state; size_t state_length; const unsigned char *statuses; size_t state_count; ...;
 };
 struct glue_variant {
     const char *current_status, *external_status, *action, *reason, *source; int discrepancy, applied; ...;
@@ -35,7 +36,6 @@ struct glue_results {
 #define REC_ID_BYTES_MAX ...
 
 const char *rec_version(void);
-int rec_error_class_of(int code);
 struct reconciler *rec_close(struct reconciler *reconciler);
 const char *rec_location(const struct reconciler *reconciler);
 int rec_task_delete(struct reconciler *reconciler, const char *task_id, struct rec_error *error);
@@ -48,8 +48,8 @@ int rec_watcher_descriptor(struct rec_watcher *watcher);
 int rec_watcher_timeout_ms(struct rec_watcher *watcher);
 
 void glue_text_release(struct glue_text *text);
-int glue_open(const char *place, int64_t check_interval_ms, int mode, int64_t busy_timeout_ms,
-              struct reconciler **ret_reconciler, struct rec_error *error);
+int glue_open(const char *place, int64_t check_interval_ms, int mode, struct reconciler **ret_reconciler,
+              struct rec_error *error);
 void glue_warnings_to(struct reconciler *reconciler, struct glue_text *text);
 int glue_check(struct reconciler *reconciler, int kind, int apply, const struct glue_batch *batch,
                const char *batch_id, struct glue_results *ret_results, struct rec_error *error);
@@ -61,8 +61,8 @@ int glue_watcher_new(struct reconciler *reconciler, int kind, int apply, const s
 int glue_watcher_look(struct rec_watcher *watcher, struct glue_text *text, struct rec_error *error);
 int glue_task_ids(struct reconciler *reconciler, unsigned status_mask, uint64_t limit, struct glue_text *text,
                   struct rec_error *error);
-int glue_task_export(struct reconciler *reconciler, const char *task_id, struct glue_text *text,
-                     struct rec_error *error);
+int glue_tasks_export(struct reconciler *reconciler, const char *ids, size_t ids_length, size_t id_count,
+                      struct glue_text *text, struct rec_error *error);
 int glue_task_import(struct reconciler *reconciler, const char *json, size_t length, struct rec_error *error);
 int glue_task_set_status(struct reconciler *reconciler, const char *task_id, int status, int force, int *ret_current,
                          struct rec_error *error);

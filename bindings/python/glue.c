@@ -12,13 +12,18 @@
 
 /* ---- Memory ---- */
 
-static int fail_memory(struct rec_error *error)
+static int fail(struct rec_error *error, int code, const char *message)
 {
 	if (error) {
-		error->code = REC_E_NOMEM;
-		snprintf(error->message, sizeof error->message, "memory exhausted");
+		error->code = code;
+		snprintf(error->message, sizeof error->message, "%s", message);
 	}
-	return REC_E_NOMEM;
+	return code;
+}
+
+static int fail_memory(struct rec_error *error)
+{
+	return fail(error, REC_E_NOMEM, "memory exhausted");
 }
 
 void glue_text_release(struct glue_text *text)
@@ -66,35 +71,52 @@ static int fields_add(struct glue_text *text, const char *const *fields, size_t 
 
 /* ---- What is handed in ---- */
 
-/* NULL without an error for "no list". */
-static int ids_split(const char *ids, size_t count, const char ***ret_ids, struct rec_error *error)
+/* The next of the texts in *left bytes at *at. */
+static int text_next(const char **at, size_t *left, const char **ret_text, struct rec_error *error)
 {
+	const char *end = *left ? memchr(*at, 0, *left) : NULL;
+	if (!end)
+		return fail(error, REC_E_INVALID, "batch: fewer ids than it says (give one for each)");
+	*ret_text = *at;
+	*left -= (size_t)(end + 1 - *at);
+	*at = end + 1;
+	return 0;
+}
+
+/* NULL without an error for "no list". */
+static int ids_split(const char *ids, size_t length, size_t count, const char ***ret_ids, struct rec_error *error)
+{
+	int r = 0;
 	const char **split = NULL;
 	if (ids && count < SIZE_MAX / sizeof *split)
 		split = malloc((count + 1) * sizeof *split);
 	if (ids && !split)
 		return fail_memory(error);
-	for (size_t i = 0; split && i < count; i++) {
-		split[i] = ids;
-		ids += strlen(ids) + 1;
+	for (size_t i = 0; r == 0 && split && i < count; i++)
+		r = text_next(&ids, &length, &split[i], error);
+	if (r) {
+		free(split);
+		split = NULL;
 	}
 	*ret_ids = split;
-	return 0;
+	return r;
 }
 
 /* NULL for "the batch holds nothing and says nothing". */
 static int state_make(const struct glue_batch *batch, struct rec_batch_state **ret_state, struct rec_error *error)
 {
 	struct rec_batch_state *state = NULL;
-	const char *id = batch->state;
-	if (!id) {
+	const char *at = batch->state, *id;
+	size_t left = batch->state_length;
+	if (!at) {
 		*ret_state = NULL;
 		return 0;
 	}
 	int r = rec_batch_state_new(NULL, &state, error);
 	for (size_t i = 0; r == 0 && i < batch->state_count; i++) {
-		r = rec_batch_state_set(state, id, (enum rec_status)batch->statuses[i], error);
-		id += strlen(id) + 1;
+		r = text_next(&at, &left, &id, error);
+		if (r == 0)
+			r = rec_batch_state_set(state, id, (enum rec_status)batch->statuses[i], error);
 	}
 	if (r)
 		state = rec_batch_state_free(state);
@@ -116,20 +138,16 @@ static void arguments_release(struct arguments *a)
 static int arguments_make(const struct glue_batch *batch, struct arguments *a, struct rec_error *error)
 {
 	*a = (struct arguments){0};
-	int r = ids_split(batch->ids, batch->id_count, &a->ids, error);
+	int r = ids_split(batch->ids, batch->ids_length, batch->id_count, &a->ids, error);
 	return r ? r : state_make(batch, &a->state, error);
 }
 
 /* ---- Opening ---- */
 
-int glue_open(const char *place, int64_t check_interval_ms, int mode, int64_t busy_timeout_ms,
-	      struct reconciler **ret_reconciler, struct rec_error *error)
+int glue_open(const char *place, int64_t check_interval_ms, int mode, struct reconciler **ret_reconciler,
+	      struct rec_error *error)
 {
-	struct rec_open_options options = {
-		.size = sizeof options,
-		.mode = (enum rec_open_mode)mode,
-		.busy_timeout_ms = busy_timeout_ms,
-	};
+	struct rec_open_options options = {.size = sizeof options, .mode = (enum rec_open_mode)mode};
 	return rec_open(place, check_interval_ms, &options, ret_reconciler, error);
 }
 
@@ -331,10 +349,18 @@ static int bytes_note(void *context, const char *bytes, size_t length)
 	return glue_text_append(context, bytes, length);
 }
 
-int glue_task_export(struct reconciler *reconciler, const char *task_id, struct glue_text *text,
-		     struct rec_error *error)
+/* One by one, for a missing one ends an export. */
+int glue_tasks_export(struct reconciler *reconciler, const char *ids, size_t ids_length, size_t id_count,
+		      struct glue_text *text, struct rec_error *error)
 {
-	return rec_export(reconciler, &task_id, 1, REC_EXPORT_LINES, bytes_note, text, error);
+	const char *id;
+	int r = 0;
+	for (size_t i = 0; r >= 0 && i < id_count; i++) {
+		r = text_next(&ids, &ids_length, &id, error);
+		if (r == 0)
+			r = rec_export(reconciler, &id, 1, REC_EXPORT_LINES, bytes_note, text, error);
+	}
+	return r < 0 ? r : 0;
 }
 
 int glue_task_import(struct reconciler *reconciler, const char *json, size_t length, struct rec_error *error)

@@ -19,17 +19,19 @@ struct glue_text {
 int glue_text_append(struct glue_text *text, const char *bytes, size_t length);
 void glue_text_release(struct glue_text *text);
 
-/* ids: `count` of them, or bytes NULL for "no list". statuses[i]: what is believed about the i-th id of `state`. */
+/* ids: that many in so many bytes, or NULL for "no list". statuses[i]: what is believed about the i-th id of `state`.
+ * REC_E_INVALID, if there are fewer ids in the bytes. */
 struct glue_batch {
 	const char *ids;
-	size_t id_count;
+	size_t ids_length, id_count;
 	const char *state;
+	size_t state_length;
 	const unsigned char *statuses;
 	size_t state_count;
 };
 
-int glue_open(const char *place, int64_t check_interval_ms, int mode, int64_t busy_timeout_ms,
-	      struct reconciler **ret_reconciler, struct rec_error *error);
+int glue_open(const char *place, int64_t check_interval_ms, int mode, struct reconciler **ret_reconciler,
+	      struct rec_error *error);
 /* Warnings of later reads are added to *text (4 fields a row: task id, column, problem, shown), at most 1,000. */
 void glue_warnings_to(struct reconciler *reconciler, struct glue_text *text);
 
@@ -68,9 +70,9 @@ int glue_watcher_look(struct rec_watcher *watcher, struct glue_text *text, struc
 /* Ids of the tasks with one of the statuses (0: all), at most `limit` (0: all), a field each. */
 int glue_task_ids(struct reconciler *reconciler, unsigned status_mask, uint64_t limit, struct glue_text *text,
 		  struct rec_error *error);
-/* One task as a JSON object. */
-int glue_task_export(struct reconciler *reconciler, const char *task_id, struct glue_text *text,
-		     struct rec_error *error);
+/* Each of the tasks that exists as a JSON object and a newline. */
+int glue_tasks_export(struct reconciler *reconciler, const char *ids, size_t ids_length, size_t id_count,
+		      struct glue_text *text, struct rec_error *error);
 /* All or nothing. */
 int glue_task_import(struct reconciler *reconciler, const char *json, size_t length, struct rec_error *error);
 /* *ret_current: enum rec_status. */

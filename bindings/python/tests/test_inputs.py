@@ -9,6 +9,7 @@ import pytest
 
 import reconciler
 from reconciler import ReconcileAction, Reconciler, TaskStatus, blockers, tasks
+from reconciler._pack import Batch
 
 
 class CodeframeStatus(str, enum.Enum):  # as codeframe's own
@@ -107,6 +108,25 @@ class TestIds:
             [result] = Reconciler(workspace).check_tasks([name])
             assert (result.task_id, result.reason) == (name, "task not found")
 
+    def test_a_mapping_with_too_few_values_is_refused(self, workspace):
+        class Strange(dict):
+            def values(self):
+                return ["READY"] * self.count
+
+        for count in (1, 3):
+            state = Strange(a="READY", b="READY")
+            state.count = count
+            with pytest.raises(reconciler.InvalidError) as refused:
+                Reconciler(workspace).check(None, state)
+            assert f"2 keys and {count} values" in str(refused.value)
+
+    @pytest.mark.parametrize("batch", [Batch(b"a\0", 2, None, b""), Batch(b"a\0b", 2, None, b""), Batch(b"", 1, None, b""),
+                                       Batch(None, 0, b"a\0", b"\1\1"), Batch(None, 0, b"a", b"\1")])
+    def test_no_id_is_read_beyond_the_end(self, workspace, batch):
+        with pytest.raises(reconciler.InvalidError) as refused:
+            workspace._store.reader().check(0, False, batch, None)
+        assert "fewer ids" in str(refused.value)
+
     def test_a_believed_id_must_be_one(self, workspace):
         with pytest.raises(reconciler.InvalidError) as refused:
             Reconciler(workspace).check_tasks(["a"], {"": "READY"})
@@ -185,6 +205,28 @@ class TestTasks:
             add("DONE", id="one")
         assert "one" in str(refused.value)
         assert tasks.get(workspace, "one").status is TaskStatus.READY
+
+    def test_an_id_that_another_takes_meanwhile(self, workspace, tmp_path, add, monkeypatch):
+        with reconciler.create_or_load_workspace(tmp_path) as other:
+            handle = workspace._store.writer()
+            write = handle.task_import
+
+            def late(json):
+                tasks.create(other, "theirs", id="one")
+                write(json)
+
+            monkeypatch.setattr(handle, "task_import", late)
+            with pytest.raises(reconciler.ExistsError) as refused:
+                add("DONE", id="one")
+        assert "one" in str(refused.value)
+        assert tasks.get(workspace, "one").title == "theirs"
+
+    def test_a_task_that_is_deleted_while_they_are_listed(self, workspace, add, monkeypatch):
+        add("READY", id="a")
+        add("READY", id="c")
+        handle = workspace._store.reader()
+        monkeypatch.setattr(handle, "task_ids", lambda *_: ["a", "b", "c"])
+        assert [task.id for task in tasks.list_tasks(workspace)] == ["a", "c"]
 
     def test_listing(self, workspace, add):
         for name, status in (("b", "READY"), ("a", "DONE"), ("c", "READY")):

@@ -177,9 +177,8 @@ class HelperError(ReconcilerError):
     name = "HELPER"
 
 
-NOT_FOUND, CONFLICT, EXISTS, REFUSED = 1, 2, 3, 4  # enum rec_outcome
+NOT_FOUND, EXISTS, REFUSED = 1, 3, 4  # enum rec_outcome
 
-UNINITIALISED = -10
 _BY_CODE: Dict[int, Type[ReconcilerError]] = dict(enumerate((
     OutOfMemoryError, StoreIOError, BusyError, NoSpaceError, StorePermissionError, ReadOnlyError, CorruptError,
     NotAStoreError, NoStoreError, UninitialisedError, VersionError, SchemaError, NetworkFileSystemError, InvalidError,

@@ -55,7 +55,7 @@ class Handle:
         self._numbers = itertools.count(1)
         self._warnings: List[StoreWarning] = []
         opened = ffi.new("struct reconciler **")
-        self._check(lib.glue_open(place, check_interval_ms, mode, 0, opened, self._error))
+        self._check(lib.glue_open(place, check_interval_ms, mode, opened, self._error))
         self._reconciler = opened[0]
         lib.glue_warnings_to(self._reconciler, self._notes.own)
         self.location = text(lib.rec_location(self._reconciler))
@@ -109,7 +109,8 @@ class Handle:
         """(struct glue_batch *, what must live as long)"""
         kept = [ffi.from_buffer(part) if part is not None else ffi.NULL for part in (batch.ids, batch.state)]
         kept.append(ffi.from_buffer("unsigned char[]", batch.statuses))
-        packed = ffi.new("struct glue_batch *", (kept[0], batch.id_count, kept[1], kept[2], len(batch.statuses)))
+        packed = ffi.new("struct glue_batch *", (kept[0], len(batch.ids or b""), batch.id_count, kept[1],
+                                                 len(batch.state or b""), kept[2], len(batch.statuses)))
         return packed, kept
 
     def check(self, kind: int, applying: bool, batch: Batch,
@@ -189,12 +190,12 @@ class Handle:
                 self._check(lib.glue_task_ids(reconciler, status_mask, limit, collected.own, self._error))
             return [row[0] or "" for row in unpack_rows(collected.take(), 1)]
 
-    def task_export(self, task_id: bytes) -> Optional[bytes]:
-        """One task as JSON, or None."""
+    def tasks_export(self, ids: bytes, count: int) -> List[bytes]:
+        """Those of the tasks that exist, as JSON."""
         with Text() as collected:
             with self as reconciler:
-                found = self._check(lib.glue_task_export(reconciler, task_id, collected.own, self._error)) == 0
-            return collected.take() if found else None
+                self._check(lib.glue_tasks_export(reconciler, ids, len(ids), count, collected.own, self._error))
+            return collected.take().split(b"\n")[:-1]
 
     def task_import(self, json: bytes) -> None:
         """All or nothing."""

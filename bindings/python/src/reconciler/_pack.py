@@ -86,6 +86,8 @@ def pack(task_ids: Optional[List[str]], batch_state: Optional[Mapping[str, Any]]
     if batch_state is not None:
         keys = list(batch_state.keys())
         values = list(batch_state.values()) if hasattr(batch_state, "values") else [batch_state[key] for key in keys]
+        if len(keys) != len(values):
+            raise InvalidError(f"batch_state: {len(keys)} keys and {len(values)} values (give a mapping with one for each)")
         keys, statuses = status_numbers(keys, values)
         state = ids if keys == task_ids and ids is not None else pack_texts("batch_state", keys)
     return Batch(ids, len(task_ids or ()), state, statuses)

@@ -5,8 +5,8 @@ import uuid
 from enum import Enum
 from typing import Any, Dict, List, Optional
 
-from ._errors import EXISTS, NOT_FOUND, REFUSED, ExistsError, NotFoundError, RefusedError
-from ._pack import status_number, text_bytes
+from ._errors import EXISTS, NOT_FOUND, REFUSED, ExistsError, InvalidError, NotFoundError, RefusedError
+from ._pack import pack_texts, status_number, text_bytes
 from ._types import Blocker, Task, TaskStatus, blocker_status_of, status_of
 from .workspace import Workspace, store_of
 
@@ -46,9 +46,15 @@ def create(workspace: Workspace, title: str, description: str = "", status: Any 
     task_id = text_bytes("id", record["id"])
     data = json.dumps(record, default=_json_of, ensure_ascii=False, allow_nan=False).encode()
     with store_of(workspace).writing() as handle:
-        if handle.task_export(task_id) is not None:
-            raise ExistsError(f"task {record['id']!r}: the id is taken (leave it out and one is made)", EXISTS)
-        handle.task_import(data)
+        taken = ExistsError(f"task {record['id']!r}: the id is taken (leave it out and one is made)", EXISTS)
+        if handle.tasks_export(task_id + b"\0", 1):
+            raise taken
+        try:
+            handle.task_import(data)
+        except InvalidError:
+            if handle.tasks_export(task_id + b"\0", 1):  # somebody was faster
+                raise taken from None
+            raise
     created = get(workspace, record["id"])
     if created is None:
         raise _missing(record["id"])
@@ -57,8 +63,8 @@ def create(workspace: Workspace, title: str, description: str = "", status: Any 
 
 def get(workspace: Workspace, task_id: str) -> Optional[Task]:
     """The task, or None."""
-    exported = store_of(workspace).reader().task_export(text_bytes("task_id", task_id))
-    return None if exported is None else _task(json.loads(exported))
+    exported = store_of(workspace).reader().tasks_export(text_bytes("task_id", task_id) + b"\0", 1)
+    return _task(json.loads(exported[0])) if exported else None
 
 
 def list_tasks(workspace: Workspace, status: Any = None, limit: Optional[int] = None) -> List[Task]:
@@ -67,8 +73,9 @@ def list_tasks(workspace: Workspace, status: Any = None, limit: Optional[int] = 
         return []
     handle = store_of(workspace).reader()
     mask = 0 if status is None else 1 << status_number("status", status)
-    exported = (handle.task_export(task_id.encode()) for task_id in handle.task_ids(mask, limit or 0))
-    return [_task(json.loads(task)) for task in exported if task is not None]  # None: deleted since
+    ids = handle.task_ids(mask, limit or 0)
+    exported = handle.tasks_export(pack_texts("id", ids), len(ids))  # without those deleted since
+    return [_task(json.loads(task)) for task in exported]
 
 
 def update_status(workspace: Workspace, task_id: str, status: Any, *, force: bool = False) -> Task:
