@@ -89,7 +89,20 @@ class TestClosing:
         with pytest.raises(reconciler.ClosedError) as closed:
             checker.check()
         assert "closed" in str(closed.value)
+        for call in (checker.apply, checker.watch, lambda: checker.watch(apply=True), workspace.attach,
+                     lambda: tasks.create(workspace, "a task")):
+            with pytest.raises(reconciler.ClosedError):
+                call()
+        assert open_files(tmp_path) == []
         checker.close()
+
+    def test_a_watch_may_outlive_its_store(self):
+        with reconciler.create_or_load_workspace("memory:") as made:
+            watch = Reconciler(made).watch()
+        with pytest.raises(reconciler.ClosedError) as closed:
+            watch.look()
+        watch.close()
+        assert "memory:" in str(closed.value)
 
     def test_forgetting_closes(self, workspace, tmp_path):
         workspace.close()

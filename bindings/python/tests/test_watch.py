@@ -189,6 +189,14 @@ class TestOwnLoop:
                 select.select([watch], [], [], watch.timeout())
             assert [result.action for result in told] == [ReconcileAction.KILL]
 
+    def test_the_interval_is_the_reconcilers_own_beside_a_workspace(self, workspace):
+        with Reconciler(workspace, check_interval_ms=90_000).watch() as watch:
+            end = time.monotonic() + DEADLINE_S
+            while watch.timeout() < 60 and time.monotonic() < end:  # the looks after a wake-up
+                select.select([watch], [], [], min(watch.timeout(), 0.1))
+                watch.look()
+            assert 60 <= watch.timeout() <= 90
+
 
 class TestAsyncio:
     def test_async_for_beside_other_work(self, either):

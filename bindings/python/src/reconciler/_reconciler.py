@@ -21,7 +21,8 @@ class Reconciler:
 
     workspace_or_path: a Workspace, a folder with .reconciler or .codeframe in it, a database file, a URI
     ("sqlite:PATH", "dir:PATH", "postgresql://..."), or a foreign object with a `db_path` (codeframe's Workspace).
-    check_interval_ms: how often a driver should look again without a wake-up; watch() honours it. 0: never.
+    check_interval_ms: how often a driver should look again without a wake-up; watch() honours it. 0: never. A
+    store in memory has that of its Workspace, which is the default.
 
     Checks only read, and leave no trace in a database that is not ours. Belief never runs ahead of the batch's own
     commit: write the store first, then the batch state; else your own change looks like one from outside.
@@ -92,7 +93,8 @@ class Reconciler:
         ids = None if task_ids is None else list_of(task_ids)
         name = None if batch_id is None else text_bytes("batch_id", batch_id)
         only_believed = ids is None and batch_state is not None
-        return Watch(self._store, _kind(kind), apply, pack(ids, batch_state), only_believed, name)
+        return Watch(self._store, self.check_interval_ms, _kind(kind), apply, pack(ids, batch_state), only_believed,
+                     name)
 
     # ---- Life ----
 

@@ -7,6 +7,7 @@ import weakref
 from contextlib import contextmanager
 from typing import Any, Iterator, List, Optional
 
+from ._errors import ClosedError
 from ._handle import INIT, READ, WRITE, Handle
 from ._pack import text_bytes
 from ._sqlite import open_handle
@@ -49,7 +50,7 @@ class Store:
 
     def __init__(self, place: bytes, check_interval_ms: int = CHECK_INTERVAL_MS, mode: int = READ) -> None:
         self.place, self.check_interval_ms = place, check_interval_ms
-        self._lock = threading.Lock()
+        self._lock, self._closed = threading.Lock(), False
         self.in_memory = place == b"memory:"
         self._reader: Optional[Handle] = None
         self._writer: Optional[Handle] = None
@@ -71,6 +72,7 @@ class Store:
     def writer(self, mode: int = WRITE) -> Handle:
         """For what writes. Raises UninitialisedError for a store without our tables, unless mode is INIT."""
         with self._lock:
+            self._must_be_open()
             if self._writer is None:
                 self._writer = open_handle(self.place, self.check_interval_ms, mode)
             return self._writer
@@ -82,11 +84,16 @@ class Store:
         for watch in list(self.watches):
             watch.wake()
 
-    def watch_handle(self, applying: bool) -> Handle:
-        """One for a watch alone; for a store in memory, the one there is."""
+    def watch_handle(self, applying: bool, check_interval_ms: int) -> Handle:
+        """One for a watch alone; for a store in memory, the one there is, with its own check interval."""
         if self.in_memory:
             return self.writer()
-        return open_handle(self.place, self.check_interval_ms, WRITE if applying else READ)
+        self._must_be_open()
+        return open_handle(self.place, check_interval_ms, WRITE if applying else READ)
+
+    def _must_be_open(self) -> None:
+        if self._closed:
+            raise ClosedError(f"{self.location}: it was closed (open it again)")
 
     def warnings(self) -> List[StoreWarning]:
         """Takes what was noted, and logs it."""
@@ -97,6 +104,8 @@ class Store:
 
     def close(self) -> None:
         """May be called again."""
+        with self._lock:
+            self._closed = True
         for handle in (self._reader, self._writer):
             if handle:
                 handle.close()

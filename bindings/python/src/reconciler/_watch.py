@@ -5,7 +5,7 @@ import select
 import threading
 import time
 from collections import deque
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, AsyncIterator, Deque, Iterator, List, Optional
 
 from ._errors import ClosedError
@@ -23,13 +23,13 @@ class Watch:
     Believing and closing are safe from any thread, and wake the one that iterates.
     """
 
-    def __init__(self, store: Store, kind: int, applying: bool, batch: Batch, only_believed: bool,
-                 batch_id: Optional[bytes]) -> None:
+    def __init__(self, store: Store, check_interval_ms: int, kind: int, applying: bool, batch: Batch,
+                 only_believed: bool, batch_id: Optional[bytes]) -> None:
         self._closed, self._released, self._waiters = True, False, 0
         self._lock = threading.RLock()  # a signal's handler may close what it interrupts
         self._applying = applying
         self._pending: Deque[ReconciliationResult] = deque()
-        self._handle = store.watch_handle(applying)
+        self._handle = store.watch_handle(applying, check_interval_ms)
         self._shared = store.in_memory
         self._number = self._handle.watcher_new(kind, applying, batch, only_believed, batch_id)
         self._bell, self._ring = os.pipe()
@@ -172,7 +172,8 @@ class Watch:
             if descriptor >= 0:
                 os.close(descriptor)
         if self._shared:
-            self._handle.watcher_free(self._number)
+            with suppress(ClosedError):  # the store is gone, and the watcher with it
+                self._handle.watcher_free(self._number)
         else:
             self._handle.close()
 
