@@ -62,6 +62,18 @@ def test_against_the_tree(tree, tmp_path):
     assert not list((tmp_path / "venv").glob("**/site-packages/reconciler/_native*"))
 
 
+def test_against_the_whole_tree_which_builds_its_library(tmp_path):
+    whole = tmp_path / "whole"
+    shutil.copytree(TREE, whole, ignore=lambda folder, names: [
+        name for name in names if name.startswith("build") and (pathlib.Path(folder) / name).is_dir() or name == ".git"])
+    nothing = tmp_path / "nothing"  # to be found by pkg-config: an installed library goes before the tree's
+    nothing.mkdir()
+    (nothing / "libreconciler.pc").write_text("Name: another\nDescription: another\nVersion: 0\n", encoding="utf-8")
+    python = install(sys.executable, tmp_path / "venv", whole / "bindings/python", PKG_CONFIG_PATH=str(nothing))
+    (tmp_path / "store").mkdir()
+    assert run(python, "-c", PROGRAM, tmp_path / "store").strip() == "0.1.0"
+
+
 def test_against_an_installed_library(tree, tmp_path):
     root = tmp_path / "root"
     run("meson", "install", "-C", BUILD, "--no-rebuild", "--destdir", root, "--quiet")
