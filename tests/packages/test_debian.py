@@ -12,7 +12,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # What every Debian build has (build-essential), and what only make and the demos need.
-ALWAYS_THERE = {"gcc", "libc6-dev", "make", "python3"}
+ALWAYS_THERE = {"gcc", "libc6-dev", "make", "python3", "git", "procps"}
 
 
 def read(path):
