@@ -39,7 +39,6 @@ def environment(folder):
     programs, descriptions = folder / "bin", folder / "pkgconfig"
     programs.mkdir(parents=True)
     descriptions.mkdir()
-    (programs / "reconciler").symlink_to(pathlib.Path(os.environ["RECONCILER"]).resolve())
     (programs / "python3").symlink_to(sys.executable)
     (descriptions / "libreconciler.pc").write_text(DESCRIPTION.format(root=ROOT, build=BUILD), encoding="utf-8")
     return {"PATH": f"{pathlib.Path(os.environ['RECONCILER']).resolve().parent}:{programs}:{os.environ['PATH']}",
