@@ -264,6 +264,11 @@ int rec_argument_claim(const struct rec_claim *claim, struct rec_error *error)
 	return r;
 }
 
+int rec_argument_owner(struct rec_slice owner, struct rec_error *error)
+{
+	return owner.data ? rec_argument_text("owner", owner, SHORT_TEXT_BYTES_MAX, error) : 0;
+}
+
 int rec_argument_finish(const struct rec_finish *finish, struct rec_error *error)
 {
 	int r = finish->to == REC_STATUS_ABSENT ? 0 : rec_argument_status("status", finish->to, error);

@@ -75,6 +75,9 @@ struct rec_store_ops {
 	 * (release: finish == NULL), closes or removes the runs row; gives the task id. REC_NOT_FOUND */
 	int (*claim_end)(struct rec_store *s, int64_t claim_id, const struct rec_finish *finish,
 			 struct rec_arena *arena, struct rec_slice *ret_task_id, struct rec_error *error);
+	/* compare-and-set of the owner; from absent: it has none. REC_NOT_FOUND, REC_CONFLICT */
+	int (*claim_take)(struct rec_store *s, int64_t claim_id, struct rec_slice from, struct rec_slice owner,
+			  struct rec_error *error);
 	int (*claims)(struct rec_store *s, rec_claim_fn *fn, void *context, struct rec_error *error);
 	/* leases: may, both or none; outside a group. lease_left_us of claims: INT64_MIN for an owner without one */
 	int (*renew)(struct rec_store *s, struct rec_slice owner, int64_t lease_us, struct rec_error *error);

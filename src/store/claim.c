@@ -1,5 +1,5 @@
 /* claim.c - a claim, its end and its return, each composed of a status write, a claim row and the roll-up, in one
- * group. */
+ * group; a claim's new owner; leases. */
 #include "store/wrapper.h"
 
 /* May the task be claimed, as far as its row tells? Looked at before anything is written, so that a refusal has written
@@ -114,6 +114,23 @@ int rec_store_finish(struct rec_store *s, const struct rec_finish *finish, enum 
 int rec_store_release(struct rec_store *s, int64_t claim_id, struct rec_error *error)
 {
 	return end(s, "release", claim_id, NULL, REC_READY, NULL, error);
+}
+
+int rec_store_claim_take(struct rec_store *s, int64_t claim_id, struct rec_slice from, struct rec_slice owner,
+			 struct rec_error *error)
+{
+	bool own;
+	int r = rec_write_enter(s, &own, error);
+	if (r < 0)
+		return r;
+	r = rec_argument_owner(from, error);
+	if (r == 0)
+		r = rec_argument_owner(owner, error);
+	if (r == 0 && !owner.data)
+		r = rec_fail(error, REC_E_INVALID, "owner: is missing");
+	if (r == 0)
+		r = s->ops->claim_take(s, claim_id, from, owner, error);
+	return rec_write_leave(s, "claim_take", own, r, REC_MAY(REC_NOT_FOUND) | REC_MAY(REC_CONFLICT), error);
 }
 
 /* ---- Leases ---- */

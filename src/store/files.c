@@ -294,6 +294,7 @@ const struct rec_store_ops rec_files_ops = {
 	.tracker_cursors = files_tracker_cursors,
 	.claim_add = rec_memory_claim_add,
 	.claim_end = rec_memory_claim_end,
+	.claim_take = rec_memory_claim_take,
 	.claims = files_claims,
 	.batch_add = rec_memory_batch_add,
 	.batch_get = files_batch_get,

@@ -147,6 +147,22 @@ int rec_memory_claim_end(struct rec_store *s, int64_t claim_id, const struct rec
 	return 0;
 }
 
+int rec_memory_claim_take(struct rec_store *s, int64_t claim_id, struct rec_slice from, struct rec_slice owner,
+			  struct rec_error *error)
+{
+	struct rec_memory_store *m = rec_memory_of(s);
+	struct rec_memory_key key;
+	struct rec_slice at = rec_memory_key_seq(&key, claim_id);
+	const struct rec_memory_claim *row = claim_id > 0 ? rec_memory_get(m, REC_MEMORY_CLAIMS, at) : NULL;
+	if (!row)
+		return REC_NOT_FOUND;
+	if (!row->claim.owner.data != !from.data || !rec_slice_equal(row->claim.owner, from))
+		return REC_CONFLICT;
+	struct rec_claim taken = row->claim;
+	taken.owner = owner;
+	return rec_memory_put(m, REC_MEMORY_CLAIMS, at, rec_memory_claim_new(m->data->allocator, &taken), error);
+}
+
 /* ---- Leases ---- */
 
 /* By a group of its own: the map has one working version. */

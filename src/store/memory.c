@@ -132,6 +132,7 @@ static const struct rec_store_ops memory_ops = {
 	.events = rec_memory_events,
 	.claim_add = rec_memory_claim_add,
 	.claim_end = rec_memory_claim_end,
+	.claim_take = rec_memory_claim_take,
 	.claims = rec_memory_claims,
 	.renew = rec_memory_renew,
 	.lease = rec_memory_lease,

@@ -224,6 +224,8 @@ int rec_memory_events(struct rec_store *s, int64_t since, uint64_t limit, rec_ev
 int rec_memory_claim_add(struct rec_store *s, struct rec_claim *claim, struct rec_error *error);
 int rec_memory_claim_end(struct rec_store *s, int64_t claim_id, const struct rec_finish *finish,
 			 struct rec_arena *arena, struct rec_slice *ret_task_id, struct rec_error *error);
+int rec_memory_claim_take(struct rec_store *s, int64_t claim_id, struct rec_slice from, struct rec_slice owner,
+			  struct rec_error *error);
 int rec_memory_renew(struct rec_store *s, struct rec_slice owner, int64_t lease_us, struct rec_error *error);
 int rec_memory_lease(struct rec_store *s, struct rec_slice owner, int64_t *ret_left_us, struct rec_error *error);
 int rec_memory_claims(struct rec_store *s, rec_claim_fn *fn, void *context, struct rec_error *error);

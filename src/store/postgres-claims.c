@@ -62,6 +62,22 @@ int rec_postgres_claim_end(struct rec_store *store, int64_t claim_id, const stru
 	return r;
 }
 
+int rec_postgres_claim_take(struct rec_store *store, int64_t claim_id, struct rec_slice from, struct rec_slice owner,
+			    struct rec_error *error)
+{
+	struct rec_postgres *s = rec_postgres_of(store);
+	struct rec_postgres_arguments a = {0};
+	PGresult *row = NULL;
+	rec_postgres_put_number(&a, claim_id);
+	rec_postgres_put_text(&a, from);
+	rec_postgres_put_text(&a, owner);
+	int r = rec_postgres_run(s, REC_POSTGRES_CLAIM_TAKE, &a, &row, error);
+	if (r == 0 && !rec_postgres_bool(s, row, 0, 0))
+		r = rec_postgres_bool(s, row, 0, 1) ? REC_CONFLICT : REC_NOT_FOUND;
+	rec_postgres_clear(s, row);
+	return r;
+}
+
 /* ---- Leases ---- */
 
 struct leasing {

@@ -153,6 +153,11 @@ static const char *const texts[REC_POSTGRES_QUERY_COUNT] = {
 		"WITH c AS (DELETE FROM reconciler.claims WHERE claim_id=$1 RETURNING *),"
 		"u AS (UPDATE reconciler.tasks t SET attempt=c.attempt-1,released=c.before FROM c "
 		"WHERE t.id=c.task_id AND t.attempt=c.attempt) SELECT task_id FROM c",
+	/* A row: whether it was taken, and whether it is there. */
+	[REC_POSTGRES_CLAIM_TAKE] =
+		"WITH u AS (UPDATE reconciler.claims SET owner=$3 WHERE claim_id=$1 AND owner IS NOT DISTINCT FROM $2 "
+		"RETURNING claim_id) "
+		"SELECT EXISTS(SELECT FROM u),EXISTS(SELECT FROM reconciler.claims WHERE claim_id=$1)",
 	[REC_POSTGRES_CLAIM_LIST] =
 		"SELECT c.claim_id,c.task_id,c.attempt,c.batch_id,c.owner,c.claimed_at,c.child_owns_run," LEASE_LEFT
 		" FROM reconciler.claims c LEFT JOIN reconciler.leases l ON l.owner=c.owner ORDER BY c.claim_id",

@@ -49,6 +49,7 @@ static const struct rec_store_ops postgres_ops = {
 	.events = rec_postgres_events,
 	.claim_add = rec_postgres_claim_add,
 	.claim_end = rec_postgres_claim_end,
+	.claim_take = rec_postgres_claim_take,
 	.claims = rec_postgres_claims,
 	.renew = rec_postgres_renew,
 	.lease = rec_postgres_lease,

@@ -26,7 +26,7 @@
 	X(TASK_MARK) X(SNAPSHOT_ALL) X(SNAPSHOT_ALL_FACTS) X(SNAPSHOT_IDS) X(SNAPSHOT_IDS_FACTS) X(SNAPSHOT_FEW) \
 	X(BLOCKER_FIND) X(BLOCKER_GET) X(BLOCKERS_OF_TASK) X(BLOCKER_LIST) X(BLOCKER_INSERT) X(BLOCKER_ANSWER) \
 	X(BLOCKER_RESOLVE) \
-	X(EVENT_INSERT) X(EVENT_LIST) X(CLAIM_INSERT) X(CLAIM_FINISH) X(CLAIM_RELEASE) X(CLAIM_LIST) X(LEASE_RENEW) X(LEASE_GET) \
+	X(EVENT_INSERT) X(EVENT_LIST) X(CLAIM_INSERT) X(CLAIM_FINISH) X(CLAIM_RELEASE) X(CLAIM_TAKE) X(CLAIM_LIST) X(LEASE_RENEW) X(LEASE_GET) \
 	X(BATCH_INSERT) X(BATCH_GET) X(BATCH_UPDATE) X(BATCH_LIST) X(BATCH_TASK_PUT) X(BATCH_TASK_LIST) \
 	X(LINK_PUT) X(LINK_REMOVE) X(LINK_OBSERVED) X(LINK_LIST) X(LINK_PRUNE) X(CURSOR_PUT) X(CURSOR_FORGET) X(CURSOR_LIST) \
 	X(STAMP) X(FEED_LOOK) X(GC_CHANGES) X(GC_EVENTS) X(GC_ATTEMPTS) X(GC_COUNT) X(PROBLEMS)
@@ -221,6 +221,8 @@ int rec_postgres_events(struct rec_store *s, int64_t since, uint64_t limit, rec_
 int rec_postgres_claim_add(struct rec_store *s, struct rec_claim *claim, struct rec_error *error);
 int rec_postgres_claim_end(struct rec_store *s, int64_t claim_id, const struct rec_finish *finish,
 			   struct rec_arena *arena, struct rec_slice *ret_task_id, struct rec_error *error);
+int rec_postgres_claim_take(struct rec_store *s, int64_t claim_id, struct rec_slice from, struct rec_slice owner,
+			    struct rec_error *error);
 int rec_postgres_renew(struct rec_store *s, struct rec_slice owner, int64_t lease_us, struct rec_error *error);
 int rec_postgres_lease(struct rec_store *s, struct rec_slice owner, int64_t *ret_left_us, struct rec_error *error);
 int rec_postgres_claims(struct rec_store *s, rec_claim_fn *fn, void *context, struct rec_error *error);

@@ -278,6 +278,31 @@ int rec_sqlite_claim_end(struct rec_store *store, int64_t claim_id, const struct
 	return r;
 }
 
+/* ---- Taking one over ---- */
+
+int rec_sqlite_claim_take(struct rec_store *store, int64_t claim_id, struct rec_slice from, struct rec_slice owner,
+			  struct rec_error *error)
+{
+	struct rec_sqlite *s = rec_sqlite_of(store);
+	sqlite3_stmt *row;
+	int r = rec_sqlite_query(s, REC_SQLITE_CLAIM_TAKE, &row, error);
+	if (r)
+		return r;
+	rec_sqlite_bind_int64(s, row, 1, claim_id);
+	rec_sqlite_bind_text(s, row, 2, from);
+	rec_sqlite_bind_text(s, row, 3, owner);
+	r = rec_sqlite_run(s, row, error);
+	if (r || sqlite3_changes(s->db) > 0)
+		return r;
+	r = rec_sqlite_query(s, REC_SQLITE_CLAIM_GET, &row, error);
+	if (r)
+		return r;
+	rec_sqlite_bind_int64(s, row, 1, claim_id);
+	r = rec_sqlite_next(s, row, error);
+	sqlite3_reset(row);
+	return r == REC_END ? REC_NOT_FOUND : r ? r : REC_CONFLICT;
+}
+
 /* ---- Listing ---- */
 
 struct claim_listing {

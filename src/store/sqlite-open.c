@@ -322,6 +322,7 @@ const struct rec_store_ops rec_sqlite_ops = {
 	.events = rec_sqlite_events,
 	.claim_add = rec_sqlite_claim_add,
 	.claim_end = rec_sqlite_claim_end,
+	.claim_take = rec_sqlite_claim_take,
 	.claims = rec_sqlite_claims,
 	.running_runs = rec_sqlite_running_runs,
 	.batch_add = rec_sqlite_batch_add,

@@ -88,6 +88,7 @@ static const char *const texts[REC_SQLITE_QUERY_COUNT] = {
 	[REC_SQLITE_CLAIM_INSERT] = "INSERT INTO rec_claims(task_id,attempt,batch_id,owner,claimed_at,run_id,"
 				    "child_owns_run) VALUES(?1,?2,?3,?4,?5,?6,?7)",
 	[REC_SQLITE_CLAIM_DELETE] = "DELETE FROM rec_claims WHERE claim_id=?1",
+	[REC_SQLITE_CLAIM_TAKE] = "UPDATE rec_claims SET owner=?3 WHERE claim_id=?1 AND owner IS ?2",
 	[REC_SQLITE_CLAIM_LIST] = "SELECT " CLAIM_COLUMNS " FROM rec_claims ORDER BY claim_id",
 	[REC_SQLITE_ATTEMPT_LAST] = "SELECT max(attempt) FROM rec_attempts WHERE task_id=?1",
 	[REC_SQLITE_ATTEMPT_INSERT] =

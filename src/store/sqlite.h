@@ -174,6 +174,7 @@ enum rec_sqlite_query {
 	REC_SQLITE_CLAIM_GET,
 	REC_SQLITE_CLAIM_INSERT,
 	REC_SQLITE_CLAIM_DELETE,
+	REC_SQLITE_CLAIM_TAKE,
 	REC_SQLITE_CLAIM_LIST,
 	REC_SQLITE_ATTEMPT_LAST,
 	REC_SQLITE_ATTEMPT_INSERT,
@@ -502,6 +503,8 @@ int rec_sqlite_workspace(struct rec_sqlite *s, struct rec_slice *ret_id, struct 
 int rec_sqlite_claim_add(struct rec_store *s, struct rec_claim *claim, struct rec_error *error);
 int rec_sqlite_claim_end(struct rec_store *s, int64_t claim_id, const struct rec_finish *finish,
 			 struct rec_arena *arena, struct rec_slice *ret_task_id, struct rec_error *error);
+int rec_sqlite_claim_take(struct rec_store *s, int64_t claim_id, struct rec_slice from, struct rec_slice owner,
+			  struct rec_error *error);
 int rec_sqlite_claims(struct rec_store *s, rec_claim_fn *fn, void *context, struct rec_error *error);
 int rec_sqlite_running_runs(struct rec_store *s, rec_id_fn *fn, void *context, struct rec_error *error);
 int rec_sqlite_batch_add(struct rec_store *s, const struct rec_batch *batch, struct rec_error *error);

@@ -269,6 +269,12 @@ int rec_store_finish(struct rec_store *s, const struct rec_finish *finish, enum 
  * the runs row removed, the released blockers it recorded forgotten (those of the attempt before count again).
  * REC_NOT_FOUND. */
 int rec_store_release(struct rec_store *s, int64_t claim_id, struct rec_error *error);
+/* Another conductor answers for the attempt from now on: compare-and-set of the claim's owner (from.data == NULL: it
+ * has none). Nothing else of it changes; the lease that counts for it is that of `owner` from now on, who has renewed
+ * it before. Whoever takes over what somebody else left, to watch it or to call it lost, does this first.
+ * REC_NOT_FOUND: no such claim; REC_CONFLICT: it is not `from`'s any more. */
+int rec_store_claim_take(struct rec_store *s, int64_t claim_id, struct rec_slice from, struct rec_slice owner,
+			 struct rec_error *error);
 typedef int rec_claim_fn(void *context, const struct rec_claim *claim);
 int rec_store_claims(struct rec_store *s, rec_claim_fn *fn, void *context, struct rec_error *error);
 

@@ -33,6 +33,7 @@ int rec_argument_edit(const struct rec_task *task, unsigned fields, struct rec_e
 int rec_argument_blocker(const struct rec_blocker *blocker, struct rec_error *error);
 int rec_argument_event(const struct rec_event *event, struct rec_error *error);
 int rec_argument_claim(const struct rec_claim *claim, struct rec_error *error);
+int rec_argument_owner(struct rec_slice owner, struct rec_error *error); /* may be absent */
 int rec_argument_finish(const struct rec_finish *finish, struct rec_error *error);
 int rec_argument_batch(const struct rec_batch *batch, struct rec_error *error);
 int rec_argument_batch_task(const struct rec_batch_task *task, struct rec_error *error);

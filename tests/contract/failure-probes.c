@@ -107,6 +107,12 @@ static int probe_release(struct contract *c, struct rec_store *s, struct rec_buf
 	return rec_store_release(s, c->claim, &c->error);
 }
 
+static int probe_claim_take(struct contract *c, struct rec_store *s, struct rec_buffer *out)
+{
+	(void)out;
+	return rec_store_claim_take(s, c->claim, S("host:1"), S("host:2"), &c->error);
+}
+
 static int probe_gc(struct contract *c, struct rec_store *s, struct rec_buffer *out)
 {
 	struct rec_gc gc = {.older_than_us = c->clock.now_wall_us};

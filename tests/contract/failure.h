@@ -19,7 +19,7 @@ struct failure_probe {
 #define FAILURE_PROBES(X) \
 	X(create, true) X(edit, true) X(delete, true) X(set_status, true) \
 	X(mark_composite, true) X(blocker_create, true) X(blocker_answer, true) X(blocker_resolve, true) \
-	X(event_add, true) X(claim, true) X(finish, true) X(release, true) \
+	X(event_add, true) X(claim, true) X(finish, true) X(release, true) X(claim_take, true) \
 	X(gc, true) X(group, true) X(batch, true) X(link_put, true) \
 	X(link_remove, true) X(link_observed, true) X(cursor_put, true) X(links, false) \
 	X(get, false) \

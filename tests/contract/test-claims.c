@@ -282,6 +282,90 @@ static void test_release__leaves_what_others_wrote(void **state)
 	assert_int_equal(contract_status(c, "t"), REC_DONE);
 }
 
+/* ---- Taking over ---- */
+
+static int collect_owner(void *context, const struct rec_claim *claim)
+{
+	char *text = context;
+	size_t used = strlen(text);
+	bool owned = claim->owner.data != NULL;
+	snprintf(text + used, 256 - used, "%.*s:%.*s#%u ", (int)claim->task_id.length, claim->task_id.data,
+		 owned ? (int)claim->owner.length : 1, owned ? claim->owner.data : "-", claim->attempt);
+	return 0;
+}
+
+static void assert_owners(struct contract *c, struct rec_store *store, const char *wanted)
+{
+	char text[256] = "";
+	expect(c, 0, rec_store_claims(store, collect_owner, text, &c->error));
+	assert_string_equal(text, wanted);
+}
+
+static int64_t claim_of(struct contract *c, const char *task, struct rec_slice owner)
+{
+	struct rec_claim claim = {.task_id = S(task), .batch_id = S("batch"), .owner = owner, .child_owns_run = true};
+	contract_add(c, task, REC_READY);
+	expect(c, 0, rec_store_claim(c->store, &claim, NULL, &c->error));
+	return claim.claim_id;
+}
+
+static void test_claim_take__changes_the_owner_and_nothing_else(void **state)
+{
+	struct contract *c = *state;
+	int64_t claim = claim_of(c, "t", S("dead")), other = claim_of(c, "u", S("dead"));
+	expect(c, 0, rec_store_claim_take(c->store, claim, S("dead"), S("heir"), &c->error));
+	assert_owners(c, c->store, "t:heir#1 u:dead#1 ");
+	assert_int_equal(contract_status(c, "t"), REC_IN_PROGRESS);
+	assert_true(contract_get(c, "t").claimed);
+	struct rec_store *second = contract_open(c, REC_STORE_WRITE);
+	assert_owners(c, second, "t:heir#1 u:dead#1 ");
+	expect(c, 0,
+	       rec_store_finish(second, &(struct rec_finish){.claim_id = claim, .to = REC_DONE}, NULL, &c->error));
+	expect(c, 0, rec_store_release(second, other, &c->error));
+	assert_owners(c, c->store, "");
+}
+
+static void test_claim_take__of_two_one_wins(void **state)
+{
+	struct contract *c = *state;
+	struct rec_store *second = contract_open(c, REC_STORE_WRITE);
+	int64_t claim = claim_of(c, "t", S("dead"));
+	expect(c, 0, rec_store_claim_take(second, claim, S("dead"), S("first"), &c->error));
+	expect(c, REC_CONFLICT, rec_store_claim_take(c->store, claim, S("dead"), S("second"), &c->error));
+	assert_owners(c, c->store, "t:first#1 ");
+	expect(c, 0, rec_store_claim_take(c->store, claim, S("first"), S("first"), &c->error));
+}
+
+static void test_claim_take__of_none_and_from_nobody(void **state)
+{
+	struct contract *c = *state;
+	const struct rec_slice none = {0};
+	expect(c, REC_NOT_FOUND, rec_store_claim_take(c->store, 1, S("dead"), S("heir"), &c->error));
+	expect(c, REC_NOT_FOUND, rec_store_claim_take(c->store, -1, S("dead"), S("heir"), &c->error));
+	int64_t nobodys = claim_of(c, "t", none), unnamed = claim_of(c, "u", S(""));
+	expect(c, REC_CONFLICT, rec_store_claim_take(c->store, nobodys, S(""), S("heir"), &c->error));
+	expect(c, REC_CONFLICT, rec_store_claim_take(c->store, unnamed, none, S("heir"), &c->error));
+	expect(c, 0, rec_store_claim_take(c->store, nobodys, none, S("heir"), &c->error));
+	expect(c, 0, rec_store_claim_take(c->store, unnamed, S(""), S("heir"), &c->error));
+	assert_owners(c, c->store, "t:heir#1 u:heir#1 ");
+	expect(c, REC_E_INVALID, rec_store_claim_take(c->store, unnamed, S("heir"), none, &c->error));
+	expect(c, REC_E_INVALID, rec_store_claim_take(c->store, unnamed, S("heir"), S("\xff"), &c->error));
+	expect(c, 0, rec_store_release(c->store, nobodys, &c->error));
+	expect(c, REC_NOT_FOUND, rec_store_claim_take(c->store, nobodys, S("heir"), S("late"), &c->error));
+}
+
+static void test_claim_take__is_taken_back_with_its_group(void **state)
+{
+	struct contract *c = *state;
+	int64_t claim = claim_of(c, "t", S("dead"));
+	expect(c, 0, rec_store_begin(c->store, &c->error));
+	expect(c, 0, rec_store_claim_take(c->store, claim, S("dead"), S("heir"), &c->error));
+	expect(c, REC_CONFLICT, rec_store_claim_take(c->store, claim, S("dead"), S("late"), &c->error));
+	assert_owners(c, c->store, "t:heir#1 ");
+	rec_store_rollback(c->store);
+	assert_owners(c, c->store, "t:dead#1 ");
+}
+
 static void test_attempts__are_numbered_from_one_without_gaps(void **state)
 {
 	struct contract *c = *state;
@@ -393,6 +477,20 @@ static void test_leases__are_told_with_the_claims_of_their_owner(void **state)
 	assert_true(lease_of_claim(c) > HOUR_US / 2 && lease_of_claim(c) <= HOUR_US);
 }
 
+static void test_leases__of_the_new_owner_count_once_a_claim_was_taken(void **state)
+{
+	struct contract *c = *state;
+	if (!has_leases(c))
+		skip();
+	int64_t claim = claim_of(c, "t", S("dead"));
+	expect(c, 0, rec_store_renew(c->store, S("dead"), 0, &c->error));
+	expect(c, 0, rec_store_renew(c->store, S("heir"), HOUR_US, &c->error));
+	rec_clock_manual_advance(&c->clock, 1);
+	assert_true(lease_of_claim(c) <= 0);
+	expect(c, 0, rec_store_claim_take(c->store, claim, S("dead"), S("heir"), &c->error));
+	assert_true(lease_of_claim(c) > HOUR_US / 2);
+}
+
 static void test_leases__are_renewed_while_somebody_else_writes(void **state)
 {
 	struct contract *c = *state;
@@ -438,6 +536,11 @@ static const struct CMUnitTest tests[] = {
 	contract_test(test_finish__of_a_task_deleted_outside_still_ends_the_claim),
 	contract_test(test_release__puts_everything_back),
 	contract_test(test_release__leaves_what_others_wrote),
+	contract_test(test_claim_take__changes_the_owner_and_nothing_else),
+	contract_test(test_claim_take__of_two_one_wins),
+	contract_test(test_claim_take__of_none_and_from_nobody),
+	contract_test(test_claim_take__is_taken_back_with_its_group),
+	contract_test(test_leases__of_the_new_owner_count_once_a_claim_was_taken),
 	contract_test(test_attempts__are_numbered_from_one_without_gaps),
 	contract_test(test_claims__are_listed_oldest_first),
 	contract_test(test_claims__ids_are_unique_for_ever),

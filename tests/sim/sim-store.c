@@ -280,6 +280,12 @@ static int sim_claim_end(struct rec_store *s, int64_t claim_id, const struct rec
 	return r;
 }
 
+static int sim_claim_take(struct rec_store *s, int64_t claim_id, struct rec_slice from, struct rec_slice owner,
+			  struct rec_error *error)
+{
+	THROUGH(claim_take(INNER, claim_id, from, owner, error));
+}
+
 static int sim_batch_task_put(struct rec_store *s, struct rec_slice batch_id, const struct rec_batch_task *task,
 			      struct rec_error *error)
 {
@@ -306,6 +312,7 @@ static const struct rec_store_ops sim_ops = {
 	.event_add = sim_event_add,
 	.claim_add = sim_claim_add,
 	.claim_end = sim_claim_end,
+	.claim_take = sim_claim_take,
 	.claims = sim_claims,
 	.batch_add = sim_batch_add,
 	.batch_get = sim_batch_get,
