@@ -25,6 +25,14 @@ struct live {
 	struct rec_slice batch_id; /* of a dead conductor's batch that is not ours; owned; data == NULL: ours */
 };
 
+/* What may run in the slot of a dead conductor though the claim is gone or somebody else's: it is stopped, and
+ * forgotten once it has ended. */
+struct stray {
+	int64_t claim_id;
+	uint32_t slot;
+	struct rec_slice batch_id; /* as of struct live */
+};
+
 /* A claim of a group whose commit failed: it may stand all the same. */
 struct unsure {
 	int64_t claim_id;
@@ -49,6 +57,8 @@ struct rec_driver {
 	struct news news;
 	struct live *live;
 	size_t live_count, live_capacity;
+	struct stray *strays;
+	size_t stray_count, stray_capacity;
 	struct unsure *unsure;
 	size_t unsure_count, unsure_capacity;
 
@@ -132,6 +142,10 @@ int rec_driver_live_reserve(struct rec_driver *d, size_t count);
 struct live *rec_driver_live_add(struct rec_driver *d, const struct live *live); /* there must be room */
 /* The slot may forget it; a dead batch whose last claim it was is let go. */
 void rec_driver_live_drop(struct rec_driver *d, int64_t claim_id);
+/* Forgets it, and lets go of the batch (owned; freed) unless something else of it is left. */
+void rec_driver_slot_forget(struct rec_driver *d, uint32_t slot, int64_t claim_id, struct rec_slice batch_id);
+/* Does a claim, or something stray, need the dead batch to be held? */
+bool rec_driver_batch_is_needed(const struct rec_driver *d, struct rec_slice batch_id);
 
 /* ---- Looks (driver-feed.c, driver-look.c) ---- */
 
@@ -199,5 +213,7 @@ bool rec_driver_is_over(int64_t lease_left_us);
 
 /* Takes over what dead conductors left. 0; codes that may pass: to be tried again. */
 int rec_driver_recover(struct rec_driver *d, struct rec_error *error);
+struct stray *rec_driver_stray_find(struct rec_driver *d, uint32_t slot, int64_t claim_id);
+void rec_driver_stray_tell(struct rec_driver *d, struct stray *stray, enum rec_slot_event_kind said);
 
 #endif

@@ -3,22 +3,29 @@
  *
  *     claim, record       taken over: the slot will tell RUNNING, ENDED, VOID or LOST
  *     claim, no record    nothing is known of it (power was lost): LOST
- *     record, no claim    it never committed, or its end is in the store: forgotten
+ *     record, no claim    it never committed, its end is in the store, or another host ended it, whose attempt this is
+ *                         not any more: whatever runs is stopped; then it is forgotten
  *
  * Only batches that no living conductor holds are touched; holding them first makes that so for as long as it takes.
  * Claims are read again after that, since their conductor may have ended them just before it ended.
  *
  * On a store that hosts share, a claim of another host has no record and no lock here: its owner's lease tells, and
- * once that is over the attempt is LOST. Several may take it over at once; the first to end it wins. */
+ * once that is over the attempt is LOST.
+ *
+ * A claim is taken in the store before anything is done about it: from then on our own lease covers it, and of several
+ * that want it (the host where it runs, and one that finds its lease over) one gets it. For the others it is no claim.
+ */
 #include "conductor/driver-private.h"
 
 /* A claim or a record, copied. */
 struct left {
 	int64_t claim_id;
-	struct rec_slice batch_id, task_id;
+	struct rec_slice batch_id, task_id, owner;
 	uint32_t attempt, slot;
 	bool held;
-	bool abandoned; /* by another host, whose lease is over */
+	bool runs;  /* a record's child, as far as it tells */
+	bool taken; /* in the store: ours */
+	bool lost;  /* somebody else's by now, or gone */
 };
 
 struct lefts {
@@ -55,6 +62,7 @@ static int left_add(struct recovery *r, struct lefts *all, const struct left *le
 	all->items = items;
 	e = e ? e : text_copy(r, left->batch_id, &copy.batch_id);
 	e = e ? e : text_copy(r, left->task_id, &copy.task_id);
+	e = e ? e : text_copy(r, left->owner, &copy.owner);
 	if (!e)
 		all->items[all->count++] = copy;
 	return e;
@@ -69,13 +77,12 @@ static int claim_read(void *context, const struct rec_claim *claim)
 	for (size_t i = 0; i < r->d->unsure_count; i++)
 		if (r->d->unsure[i].claim_id == claim->claim_id)
 			return 0;
-	bool abandoned = !rec_driver_is_here(r->d, claim->owner);
-	if (abandoned && !rec_driver_is_over(claim->lease_left_us))
+	if (!rec_driver_is_here(r->d, claim->owner) && !rec_driver_is_over(claim->lease_left_us))
 		return 0;
-	struct left left = {.abandoned = abandoned,
-			    .claim_id = claim->claim_id,
+	struct left left = {.claim_id = claim->claim_id,
 			    .batch_id = claim->batch_id,
 			    .task_id = claim->task_id,
+			    .owner = claim->owner,
 			    .attempt = claim->attempt};
 	return left_add(r, &r->claims, &left);
 }
@@ -83,9 +90,10 @@ static int claim_read(void *context, const struct rec_claim *claim)
 static int record_read(void *context, const struct rec_slot_record *record)
 {
 	struct recovery *r = context;
-	struct left left = {.claim_id = record->claim_id, .batch_id = record->batch_id, .slot = record->slot};
+	struct left left = {
+		.claim_id = record->claim_id, .batch_id = record->batch_id, .slot = record->slot, .runs = record->runs};
 	const struct live *live = rec_driver_live_find(r->d, record->claim_id);
-	if (live && live->slot == record->slot)
+	if ((live && live->slot == record->slot) || rec_driver_stray_find(r->d, record->slot, record->claim_id))
 		return 0;
 	return left_add(r, &r->records, &left);
 }
@@ -129,26 +137,18 @@ static int lefts_hold(struct recovery *r, struct lefts *all, struct rec_error *e
 {
 	int e = 0;
 	for (size_t i = 0; !e && i < all->count; i++)
-		if (all->items[i].batch_id.data && !all->items[i].abandoned)
+		if (all->items[i].batch_id.data)
 			e = batch_hold(r, all->items[i].batch_id, error);
 	for (size_t i = 0; i < all->count; i++)
 		all->items[i].held = is_held(r, all->items[i].batch_id);
 	return e;
 }
 
-static bool is_needed(const struct rec_driver *d, struct rec_slice batch_id)
-{
-	for (size_t i = 0; i < d->live_count; i++)
-		if (d->live[i].batch_id.data && rec_slice_equal(d->live[i].batch_id, batch_id))
-			return true;
-	return false;
-}
-
 static void holds_end(struct recovery *r)
 {
 	const struct rec_slots *slots = &r->d->options.slots;
 	for (size_t i = 0; i < r->held_count; i++)
-		if (!is_needed(r->d, r->held[i]))
+		if (!rec_driver_batch_is_needed(r->d, r->held[i]))
 			slots->ops->let_go(slots->self, r->held[i]);
 }
 
@@ -197,17 +197,24 @@ static int task_of(struct recovery *r, const struct left *claim, uint32_t *ret_t
 	return e < 0 ? rec_fail(error, e, "recovery: out of memory") : 0;
 }
 
+static int batch_copy(struct recovery *r, struct rec_slice batch_id, struct rec_slice *ret_copy,
+		      struct rec_error *error)
+{
+	*ret_copy = (struct rec_slice){0};
+	if (rec_slice_equal(batch_id, r->d->options.batch_id))
+		return 0;
+	char *copy = rec_strndup(r->d->allocator, batch_id.data, batch_id.length);
+	*ret_copy = (struct rec_slice){copy, copy ? batch_id.length : 0};
+	return copy ? 0 : rec_fail_nomem(error);
+}
+
 /* Everything that needs memory, before anything is taken over: what the slot tells must find its claim here. */
 static int live_prepare(struct recovery *r, const struct left *claim, struct live *live, struct rec_error *error)
 {
 	struct rec_driver *d = r->d;
 	if (rec_driver_live_reserve(d, 1) || rec_driver_news_reserve(d, 2))
 		return rec_fail_nomem(error);
-	if (rec_slice_equal(claim->batch_id, d->options.batch_id))
-		return 0;
-	char *copy = rec_strndup(d->allocator, claim->batch_id.data, claim->batch_id.length);
-	live->batch_id = (struct rec_slice){copy, claim->batch_id.length};
-	return copy ? 0 : rec_fail_nomem(error);
+	return batch_copy(r, claim->batch_id, &live->batch_id, error);
 }
 
 static void live_take(struct recovery *r, const struct left *claim, const struct live *live)
@@ -263,10 +270,6 @@ static int claim_take(struct recovery *r, const struct left *claim, struct rec_e
 		return released < 0 ? released : 0;
 	}
 	int e = task_of(r, claim, &task, error);
-	if (!e && has_attempt(r->d->m, task)) {
-		r->d->recover_again = true;
-		return 0;
-	}
 	return e ? e : claim_adopt(r, claim, task, error);
 }
 
@@ -274,16 +277,57 @@ static int claims_take(struct recovery *r, struct rec_error *error)
 {
 	int e = 0;
 	for (size_t i = 0; !e && i < r->claims.count; i++)
-		if (r->claims.items[i].abandoned || is_held(r, r->claims.items[i].batch_id))
+		if (r->claims.items[i].taken)
 			e = claim_take(r, &r->claims.items[i], error);
 	return e;
 }
+
+/* One is ours already if its conductor failed between the two steps. */
+static int owner_write(struct recovery *r, struct left *claim, struct rec_error *error)
+{
+	struct rec_driver *d = r->d;
+	bool ours = claim->owner.data && rec_slice_equal(claim->owner, d->options.owner);
+	if (ours || rec_planted(d->options.machine.planted, REC_PLANTED_NOT_TAKEN)) {
+		claim->taken = true;
+		return 0;
+	}
+	int e = rec_store_in_group(d->store) ? 0 : rec_store_begin(d->store, error);
+	e = e ? e : rec_store_claim_take(d->store, claim->claim_id, claim->owner, d->options.owner, error);
+	claim->taken = e == 0;
+	claim->lost = e > 0;
+	return e > 0 ? 0 : e;
+}
+
+/* All that may be taken over becomes ours, in one group. */
+static int owners_write(struct recovery *r, struct rec_error *error)
+{
+	struct rec_driver *d = r->d;
+	int e = 0;
+	for (size_t i = 0; !e && i < r->claims.count; i++) {
+		struct left *claim = &r->claims.items[i];
+		uint32_t task = rec_machine_find(d->m, claim->task_id);
+		if (!is_held(r, claim->batch_id))
+			continue;
+		if (task != NONE && has_attempt(d->m, task))
+			d->recover_again = true;
+		else
+			e = owner_write(r, claim, error);
+	}
+	if (!rec_store_in_group(d->store))
+		return e;
+	if (!e)
+		return rec_store_commit(d->store, error);
+	rec_store_rollback(d->store);
+	return e;
+}
+
+/* ---- What is no claim of ours ---- */
 
 static bool has_claim(const struct recovery *r, const struct left *record)
 {
 	const struct rec_driver *d = r->d;
 	for (size_t i = 0; i < r->claims.count; i++)
-		if (r->claims.items[i].claim_id == record->claim_id &&
+		if (r->claims.items[i].claim_id == record->claim_id && !r->claims.items[i].lost &&
 		    rec_slice_equal(r->claims.items[i].batch_id, record->batch_id))
 			return true;
 	for (size_t i = 0; i < d->unsure_count; i++)
@@ -292,15 +336,71 @@ static bool has_claim(const struct recovery *r, const struct left *record)
 	return false;
 }
 
-/* Records that belong to no claim: it never committed, or its end is in the store. */
-static void records_forget(struct recovery *r)
+struct stray *rec_driver_stray_find(struct rec_driver *d, uint32_t slot, int64_t claim_id)
+{
+	for (size_t i = 0; i < d->stray_count; i++)
+		if (d->strays[i].slot == slot && d->strays[i].claim_id == claim_id)
+			return &d->strays[i];
+	return NULL;
+}
+
+static void stray_note(struct rec_driver *d, int64_t claim_id)
+{
+	struct rec_error why;
+	(void)rec_fail(&why, REC_E_BUSY, "claim %lld is gone or another's, but its process still ran: it is ended",
+		       (long long)claim_id);
+	rec_driver_note_error(d, "recovery", &why);
+}
+
+void rec_driver_stray_tell(struct rec_driver *d, struct stray *stray, enum rec_slot_event_kind said)
+{
+	if (said == REC_SLOT_RUNNING)
+		stray_note(d, stray->claim_id);
+	if (said == REC_SLOT_RUNNING || said == REC_SLOT_LIFE)
+		return;
+	struct stray ended = *stray;
+	*stray = d->strays[--d->stray_count];
+	rec_driver_slot_forget(d, ended.slot, ended.claim_id, ended.batch_id);
+}
+
+/* Somebody else may be running the task already: nothing is waited for. */
+static int stray_end(struct recovery *r, const struct left *record, struct rec_error *error)
+{
+	struct rec_driver *d = r->d;
+	const struct rec_slots *slots = &d->options.slots;
+	struct stray stray = {.claim_id = record->claim_id, .slot = record->slot};
+	void *strays = d->strays;
+	int e = rec_grow(d->allocator, &strays, &d->stray_capacity, d->stray_count + 1, sizeof *d->strays);
+	d->strays = strays;
+	e = e ? rec_fail_nomem(error) : batch_copy(r, record->batch_id, &stray.batch_id, error);
+	e = e ? e
+	      : rec_driver_unexpected(slots->ops->adopt(slots->self, record->slot, record->claim_id, error), "adopt",
+				      error);
+	if (e) {
+		rec_free(d->allocator, (void *)(uintptr_t)stray.batch_id.data);
+		return e;
+	}
+	d->strays[d->stray_count++] = stray;
+	slots->ops->stop(slots->self, record->slot, record->claim_id, REC_SLOT_KILL);
+	return 0;
+}
+
+/* One that never ran is forgotten at once: its claim may not have committed, and the number be given again. Of a slot
+ * of ours everything that runs is known. */
+static int records_forget(struct recovery *r, struct rec_error *error)
 {
 	const struct rec_slots *slots = &r->d->options.slots;
-	for (size_t i = 0; i < r->records.count; i++) {
+	int e = 0;
+	for (size_t i = 0; !e && i < r->records.count; i++) {
 		const struct left *record = &r->records.items[i];
-		if (record->held && !has_claim(r, record))
+		if (!record->held || has_claim(r, record))
+			continue;
+		if (record->runs && record->slot >= slots->ops->count(slots->self))
+			e = stray_end(r, record, error);
+		else
 			slots->ops->forget(slots->self, record->slot, record->claim_id);
 	}
+	return e;
 }
 
 static int recover(struct recovery *r, struct rec_error *error)
@@ -313,9 +413,9 @@ static int recover(struct recovery *r, struct rec_error *error)
 	e = e ? e : slots->ops->records(slots->self, record_read, r, error);
 	e = e ? e : lefts_hold(r, &r->records, error);
 	e = e ? e : claims_read(r, error);
+	e = e ? e : owners_write(r, error);
 	e = e ? e : claims_take(r, error);
-	if (!e)
-		records_forget(r);
+	e = e ? e : records_forget(r, error);
 	return rec_driver_unexpected(e, "recovery", error);
 }
 

@@ -104,29 +104,35 @@ struct live *rec_driver_live_add(struct rec_driver *d, const struct live *live)
 	return &d->live[d->live_count++];
 }
 
-static bool batch_is_live(const struct rec_driver *d, struct rec_slice batch_id)
+bool rec_driver_batch_is_needed(const struct rec_driver *d, struct rec_slice batch_id)
 {
 	for (size_t i = 0; i < d->live_count; i++)
 		if (d->live[i].batch_id.data && rec_slice_equal(d->live[i].batch_id, batch_id))
 			return true;
+	for (size_t i = 0; i < d->stray_count; i++)
+		if (d->strays[i].batch_id.data && rec_slice_equal(d->strays[i].batch_id, batch_id))
+			return true;
 	return false;
+}
+
+void rec_driver_slot_forget(struct rec_driver *d, uint32_t slot, int64_t claim_id, struct rec_slice batch_id)
+{
+	const struct rec_slots *slots = &d->options.slots;
+	if (slot != NONE)
+		slots->ops->forget(slots->self, slot, claim_id);
+	if (batch_id.data && !rec_driver_batch_is_needed(d, batch_id))
+		slots->ops->let_go(slots->self, batch_id);
+	rec_free(d->allocator, (void *)(uintptr_t)batch_id.data);
 }
 
 void rec_driver_live_drop(struct rec_driver *d, int64_t claim_id)
 {
 	struct live *found = rec_driver_live_find(d, claim_id);
-	const struct rec_slots *slots = &d->options.slots;
 	if (!found)
 		return;
 	struct live dropped = *found;
 	*found = d->live[--d->live_count];
-	if (dropped.slot != NONE)
-		slots->ops->forget(slots->self, dropped.slot, claim_id);
-	if (!dropped.batch_id.data)
-		return;
-	if (!batch_is_live(d, dropped.batch_id))
-		slots->ops->let_go(slots->self, dropped.batch_id);
-	rec_free(d->allocator, (void *)(uintptr_t)dropped.batch_id.data);
+	rec_driver_slot_forget(d, dropped.slot, claim_id, dropped.batch_id);
 }
 
 /* ---- Slots ---- */
@@ -143,6 +149,7 @@ static enum rec_happening happening_of(enum rec_slot_event_kind kind)
 static void slot_event_tell(struct rec_driver *d, const struct rec_slot_event *said)
 {
 	struct live *live = rec_driver_live_find(d, said->claim_id);
+	struct stray *stray = rec_driver_stray_find(d, said->slot, said->claim_id);
 	struct rec_machine_event e = {
 		.kind = happening_of(said->kind),
 		.claim_id = said->claim_id,
@@ -150,6 +157,10 @@ static void slot_event_tell(struct rec_driver *d, const struct rec_slot_event *s
 		.took_us = said->took_us,
 		.signs = said->signs,
 	};
+	if (stray) {
+		rec_driver_stray_tell(d, stray, said->kind);
+		return;
+	}
 	if (!live) { /* whose it is, recovery will see */
 		d->recovered = false;
 		d->recover_due_us = 0;
@@ -397,12 +408,15 @@ struct rec_driver *rec_driver_free(struct rec_driver *d)
 	rec_store_on_rollup(d->store, NULL, NULL);
 	for (size_t i = 0; i < d->live_count; i++)
 		rec_free(d->allocator, (void *)(uintptr_t)d->live[i].batch_id.data);
+	for (size_t i = 0; i < d->stray_count; i++)
+		rec_free(d->allocator, (void *)(uintptr_t)d->strays[i].batch_id.data);
 	rec_look_free(d->unfinished);
 	rec_moves_release(&d->moves);
 	rec_arena_release(&d->arena);
 	rec_arena_release(&d->strangers_arena);
 	rec_free(d->allocator, d->news.items);
 	rec_free(d->allocator, d->live);
+	rec_free(d->allocator, d->strays);
 	rec_free(d->allocator, d->unsure);
 	rec_free(d->allocator, d->owed);
 	rec_free(d->allocator, d->owed_list);

@@ -358,6 +358,13 @@ static int debtors_take(struct rec_shim_slots *s, struct rec_error *error)
 	return r;
 }
 
+static bool is_running(const struct slot *slot, int64_t claim_id)
+{
+	struct rec_record record;
+	return rec_record_find(slot->map, REC_LANE_RUNNING, claim_id, &record) &&
+	       !rec_record_find(slot->map, REC_LANE_ENDED, claim_id, &record);
+}
+
 static int slots_records(void *self, rec_slot_record_fn *fn, void *context, struct rec_error *error)
 {
 	struct rec_shim_slots *s = self;
@@ -368,6 +375,7 @@ static int slots_records(void *self, rec_slot_record_fn *fn, void *context, stru
 		for (size_t k = 0; k < count && r == 0; k++)
 			r = fn(context, &(struct rec_slot_record){.slot = (uint32_t)i,
 								  .claim_id = owed[k],
+								  .runs = is_running(s->slots[i], owed[k]),
 								  .batch_id = rec_slice_of(s->slots[i]->batch_id)});
 	}
 	return r;

@@ -71,6 +71,7 @@ struct rec_slot_event {
 struct rec_slot_record {
 	uint32_t slot; /* this conductor's name for it: what `adopt` and the commands take */
 	int64_t claim_id;
+	bool runs; /* its child was started, which takes a claim that committed, and no end is recorded */
 	struct rec_slice batch_id; /* whose conductor prepared it */
 };
 typedef int rec_slot_record_fn(void *context, const struct rec_slot_record *record);

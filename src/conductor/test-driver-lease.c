@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -25,7 +26,9 @@ struct world {
 	unsigned calls;         /* since it is gone */
 	int64_t blocks_us;      /* how long each call takes then */
 	unsigned calls_at_stop; /* when the first stop came */
-	unsigned stops, started;
+	unsigned stops, started, kills;
+	int64_t forgotten; /* the last one */
+	bool robbed;       /* another host takes every claim a moment before we do */
 	int64_t stopped[4];
 	int64_t started_claim;
 	struct rec_slot_event event; /* the next one; kind 0: none */
@@ -63,6 +66,14 @@ static int store_claims(struct rec_store *s, rec_claim_fn *fn, void *context, st
 	return w.gone ? gone(error) : w.real->claims(s, fn, context, error);
 }
 
+static int store_claim_take(struct rec_store *s, int64_t claim_id, struct rec_slice from, struct rec_slice owner,
+			    struct rec_error *error)
+{
+	if (w.robbed)
+		assert_int_equal(w.real->claim_take(s, claim_id, from, rec_slice_of("thief@there"), error), 0);
+	return w.gone ? gone(error) : w.real->claim_take(s, claim_id, from, owner, error);
+}
+
 static int store_batch_get(struct rec_store *s, struct rec_slice batch_id, struct rec_arena *arena,
 			   struct rec_batch *out, struct rec_error *error)
 {
@@ -91,6 +102,7 @@ static void store_open(void)
 	w.ops.stamp = store_stamp;
 	w.ops.renew = store_renew;
 	w.ops.claims = store_claims;
+	w.ops.claim_take = store_claim_take;
 	w.ops.batch_get = store_batch_get;
 	w.ops.changes = store_changes;
 	w.ops.snapshot = store_snapshot;
@@ -122,7 +134,8 @@ static int slots_start(void *self, uint32_t slot, int64_t claim_id, struct rec_e
 
 static void slots_stop(void *self, uint32_t slot, int64_t claim_id, enum rec_slot_signal signal)
 {
-	(void)self, (void)slot, (void)signal;
+	(void)self, (void)slot;
+	w.kills += signal == REC_SLOT_KILL;
 	if (!w.stops)
 		w.calls_at_stop = w.calls;
 	if (w.stops < 4)
@@ -133,6 +146,14 @@ static void slots_stop(void *self, uint32_t slot, int64_t claim_id, enum rec_slo
 static void slots_ask(void *self, uint32_t slot, int64_t claim_id)
 {
 	(void)self, (void)slot, (void)claim_id;
+}
+
+static void slots_forget(void *self, uint32_t slot, int64_t claim_id)
+{
+	(void)self;
+	w.forgotten = claim_id;
+	if (slot == w.record.slot && claim_id == w.record.claim_id)
+		w.has_record = false;
 }
 
 static int slots_next(void *self, struct rec_slot_event *ret_event, struct rec_error *error)
@@ -176,7 +197,7 @@ static const struct rec_slots_ops slots = {
 	.stop = slots_stop,
 	.recall = slots_ask,
 	.life = slots_ask,
-	.forget = slots_ask,
+	.forget = slots_forget,
 	.next = slots_next,
 	.hold = slots_hold,
 	.let_go = slots_let_go,
@@ -221,7 +242,7 @@ static void story_begin(void)
 	batch_add("ours", "a");
 }
 
-static void driver_begin(void)
+static void driver_start(void)
 {
 	const struct rec_driver_options options = {
 		.store = w.store,
@@ -236,6 +257,11 @@ static void driver_begin(void)
 	for (int i = 0; i < 3; i++)
 		step();
 	assert_int_equal(w.started, 1);
+}
+
+static void driver_begin(void)
+{
+	driver_start();
 	assert_int_equal(w.stops, 0);
 }
 
@@ -326,26 +352,142 @@ static void test_lease__a_stop_by_force_waits_for_no_recovery(void **state)
 	story_end();
 }
 
-static void test_lease__its_end_stops_what_was_taken_over_from_other_batches(void **state)
+/* Of a conductor of this host that died: the task b runs, or ran, in its slot. */
+static int64_t leavings_make(void)
 {
-	(void)state;
-	story_begin();
 	task_add("b");
 	batch_add("theirs", "b");
 	struct rec_claim claim = {
 		.task_id = rec_slice_of("b"), .batch_id = rec_slice_of("theirs"), .owner = rec_slice_of("dead@here")};
-	assert_int_equal(rec_store_begin(w.store, NULL), 0);
 	assert_int_equal(rec_store_claim(w.store, &claim, NULL, NULL), 0);
-	assert_int_equal(rec_store_commit(w.store, NULL), 0);
-	w.record =
-		(struct rec_slot_record){.slot = 1000, .claim_id = claim.claim_id, .batch_id = rec_slice_of("theirs")};
+	w.record = (struct rec_slot_record){
+		.slot = 1000, .claim_id = claim.claim_id, .runs = true, .batch_id = rec_slice_of("theirs")};
 	w.has_record = true;
+	return claim.claim_id;
+}
+
+struct owner_search {
+	int64_t claim_id;
+	char owner[32];
+};
+
+static int owner_find(void *context, const struct rec_claim *claim)
+{
+	struct owner_search *search = context;
+	if (claim->claim_id == search->claim_id)
+		snprintf(search->owner, sizeof search->owner, "%.*s", (int)claim->owner.length, claim->owner.data);
+	return 0;
+}
+
+static void assert_owner(int64_t claim_id, const char *wanted)
+{
+	struct owner_search search = {.claim_id = claim_id};
+	assert_int_equal(rec_store_claims(w.store, owner_find, &search, NULL), 0);
+	assert_string_equal(search.owner, wanted);
+}
+
+static void assert_is_ended_as_a_stray(int64_t claim_id)
+{
+	assert_int_equal(w.stops, 1);
+	assert_int_equal(w.kills, 1);
+	assert_int_equal(w.stopped[0], claim_id);
+	assert_true(w.forgotten != claim_id);
+	rec_clock_manual_advance(&w.clock, 31 * SECOND);
+	step(); /* recovery again, which knows it */
+	assert_int_equal(w.stops, 1);
+	assert_true(w.has_record);
+	w.event = (struct rec_slot_event){
+		.kind = REC_SLOT_ENDED, .slot = 1000, .claim_id = claim_id, .by_signal = true, .code = 9};
+	step();
+	assert_int_equal(w.forgotten, claim_id);
+	assert_int_equal(rec_driver_bugs(w.driver), 0);
+}
+
+static void test_recovery__takes_a_claim_in_the_store_before_it_is_adopted(void **state)
+{
+	(void)state;
+	story_begin();
+	int64_t claim_id = leavings_make();
+	driver_start();
+	assert_owner(claim_id, "we@here");
+	assert_int_equal(w.stops, 0);
+	story_end();
+}
+
+static void test_recovery__stops_what_another_host_took_meanwhile(void **state)
+{
+	(void)state;
+	story_begin();
+	int64_t claim_id = leavings_make();
+	assert_int_equal(rec_store_renew(w.store, rec_slice_of("thief@there"), 3600 * SECOND, NULL), 0);
+	w.robbed = true;
+	driver_start();
+	assert_owner(claim_id, "thief@there");
+	assert_is_ended_as_a_stray(claim_id);
+	assert_owner(claim_id, "thief@there");
+	story_end();
+}
+
+static void test_recovery__stops_what_another_host_has(void **state)
+{
+	(void)state;
+	story_begin();
+	int64_t claim_id = leavings_make();
+	assert_int_equal(rec_store_renew(w.store, rec_slice_of("thief@there"), 3600 * SECOND, NULL), 0);
+	assert_int_equal(
+		rec_store_claim_take(w.store, claim_id, rec_slice_of("dead@here"), rec_slice_of("thief@there"), NULL),
+		0);
+	driver_start();
+	assert_is_ended_as_a_stray(claim_id);
+	story_end();
+}
+
+static void test_recovery__stops_what_another_host_ended(void **state)
+{
+	(void)state;
+	story_begin();
+	int64_t claim_id = leavings_make();
+	const struct rec_finish lost = {.claim_id = claim_id, .to = REC_READY, .outcome = rec_slice_of("lost")};
+	assert_int_equal(rec_store_finish(w.store, &lost, NULL, NULL), 0);
+	driver_start();
+	assert_is_ended_as_a_stray(claim_id);
+	story_end();
+}
+
+static void test_recovery__takes_what_another_host_left_once_its_lease_is_over(void **state)
+{
+	(void)state;
+	story_begin();
+	int64_t claim_id = leavings_make();
+	w.has_record = false;
+	assert_int_equal(rec_store_renew(w.store, rec_slice_of("dead@there"), 5 * SECOND, NULL), 0);
+	assert_int_equal(
+		rec_store_claim_take(w.store, claim_id, rec_slice_of("dead@here"), rec_slice_of("dead@there"), NULL),
+		0);
+	driver_start();
+	assert_owner(claim_id, "dead@there");
+	w.robbed = true; /* by a third one */
+	rec_clock_manual_advance(&w.clock, 31 * SECOND);
+	step();
+	assert_owner(claim_id, "thief@there");
+	w.robbed = false;
+	rec_clock_manual_advance(&w.clock, 31 * SECOND);
+	step();
+	assert_owner(claim_id, ""); /* thief@there has no lease: it was taken, and its end recorded */
+	story_end();
+}
+
+static void test_lease__its_end_stops_what_was_taken_over_from_other_batches(void **state)
+{
+	(void)state;
+	story_begin();
+	int64_t claim_id = leavings_make();
 	driver_begin();
 	w.gone = true;
 	rec_clock_manual_advance(&w.clock, 600 * SECOND);
 	step();
 	assert_int_equal(w.stops, 2);
-	assert_true(w.stopped[0] == claim.claim_id || w.stopped[1] == claim.claim_id);
+	assert_true(w.stopped[0] == claim_id || w.stopped[1] == claim_id);
 	assert_int_equal(w.calls_at_stop, 0);
 	story_end();
 }
@@ -359,6 +501,11 @@ int main(void)
 		cmocka_unit_test(test_lease__the_stop_goes_on_to_the_end_without_the_store),
 		cmocka_unit_test(test_lease__a_stop_by_force_waits_for_no_recovery),
 		cmocka_unit_test(test_lease__its_end_stops_what_was_taken_over_from_other_batches),
+		cmocka_unit_test(test_recovery__takes_a_claim_in_the_store_before_it_is_adopted),
+		cmocka_unit_test(test_recovery__stops_what_another_host_took_meanwhile),
+		cmocka_unit_test(test_recovery__stops_what_another_host_has),
+		cmocka_unit_test(test_recovery__stops_what_another_host_ended),
+		cmocka_unit_test(test_recovery__takes_what_another_host_left_once_its_lease_is_over),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -200,13 +200,14 @@ struct rec_machine_options {
 
 /* Faults that the simulator plants to see that it catches them (core/planted.h). */
 enum rec_planted {
-	REC_PLANTED_STALE = 1,        /* stale verdicts act */
-	REC_PLANTED_LATE_EXIT = 2,    /* a child that ends by itself while it settles counts as stopped */
-	REC_PLANTED_CLAIM_DIES = 4,   /* the claim of a dead conductor is given back though its process may live */
-	REC_PLANTED_NO_STARTING = 8,  /* no STARTING record before the claim commits */
-	REC_PLANTED_CAS = 16,         /* statuses are written whatever is stored */
-	REC_PLANTED_NO_RECHECK = 32,  /* claims do not look at dependencies and blockers again */
-	REC_PLANTED_EARLY_FINISH = 64 /* the end is recorded when the stop is sent, not when the tree is gone */
+	REC_PLANTED_STALE = 1,         /* stale verdicts act */
+	REC_PLANTED_LATE_EXIT = 2,     /* a child that ends by itself while it settles counts as stopped */
+	REC_PLANTED_CLAIM_DIES = 4,    /* the claim of a dead conductor is given back though its process may live */
+	REC_PLANTED_NO_STARTING = 8,   /* no STARTING record before the claim commits */
+	REC_PLANTED_CAS = 16,          /* statuses are written whatever is stored */
+	REC_PLANTED_NO_RECHECK = 32,   /* claims do not look at dependencies and blockers again */
+	REC_PLANTED_EARLY_FINISH = 64, /* the end is recorded when the stop is sent, not when the tree is gone */
+	REC_PLANTED_NOT_TAKEN = 128    /* what a dead conductor left is adopted without being taken in the store */
 };
 
 int rec_machine_new(const struct rec_machine_options *options, struct rec_machine **ret_machine,

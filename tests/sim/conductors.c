@@ -13,7 +13,7 @@ static struct rec_driver_options driver_options(struct sim_conductor *c)
 		.clock = &c->w->clock.clock,
 		.allocator = &c->memory.allocator,
 		.batch_id = rec_slice_of(c->batch_id),
-		.owner = rec_slice_of("sim"),
+		.owner = rec_slice_of(c->owner),
 		.machine = w->options.machine,
 		.reconcile_interval_us = 30 * SIM_SECOND,
 		.all_ready = w->options.wait,
@@ -30,6 +30,7 @@ static void conductor_open(struct sim *w, int index)
 	*c = (struct sim_conductor){.w = w, .index = index, .alive = true};
 	rec_failing_allocator_init(&c->memory, 0, 0);
 	memcpy(c->batch_id, w->batches[index].id, sizeof c->batch_id);
+	(void)snprintf(c->owner, sizeof c->owner, "sim:%u", ++w->owners);
 	sim_slots_take(c);
 	if (sim_store_open(c, &c->store) || sim_store_open(c, &c->reader))
 		sim_broken(w, "the simulator has no memory");

@@ -11,6 +11,7 @@ struct claim_view {
 	int64_t claim_id;
 	bool found;
 	char task[8];
+	char owner[16];
 };
 
 static int claim_view_find(void *context, const struct rec_claim *claim)
@@ -20,6 +21,8 @@ static int claim_view_find(void *context, const struct rec_claim *claim)
 		return 0;
 	view->found = true;
 	memcpy(view->task, claim->task_id.data, claim->task_id.length);
+	if (claim->owner.length < sizeof view->owner)
+		memcpy(view->owner, claim->owner.data, claim->owner.length);
 	return 0;
 }
 
@@ -86,6 +89,17 @@ void sim_rules_at_claim(struct sim_conductor *c, struct rec_store *inner, const 
 		sim_broken(w, "%s is claimed though it is composite", w->tasks[number].id);
 	sim_say(w, "c%d claims %s: %lld", c->index, w->tasks[number].id, (long long)claim->claim_id);
 	rec_arena_release(&arena);
+}
+
+/* ---- When a claim is taken over ---- */
+
+void sim_rules_at_adoption(struct sim_conductor *c, int64_t claim_id)
+{
+	struct claim_view view = {.claim_id = claim_id};
+	rec_store_claims(c->w->keeper, claim_view_find, &view, NULL);
+	if (view.found && strcmp(view.owner, c->owner) != 0)
+		sim_broken(c->w, "claim %lld is adopted by %s, but the store says that it is %s's", (long long)claim_id,
+			   c->owner, view.owner);
 }
 
 /* ---- When a status is written ---- */

@@ -24,6 +24,7 @@ static const struct planted {
 	 REC_PLANTED_NO_STARTING,
 	 {"starts without a claim", "two living children", "ends while its process lives"},
 	 500},
+	{"claims are taken before they are adopted", REC_PLANTED_NOT_TAKEN, {"but the store says"}, 500},
 	{"claims look again", REC_PLANTED_NO_RECHECK, {"is claimed"}, 500},
 	{"what is known of a link is remembered",
 	 SIM_PLANTED_FORGETS,

@@ -430,6 +430,7 @@ static int sim_records(void *self, rec_slot_record_fn *fn, void *context, struct
 				    : fn(context, &(struct rec_slot_record){
 							  .slot = slot_of_folder(c, i),
 							  .claim_id = f->records[k].claim_id,
+							  .runs = f->records[k].state == SIM_RUNNING,
 							  .batch_id = rec_slice_of(f->records[k].batch_id),
 						  });
 	}
@@ -445,6 +446,7 @@ static int sim_adopt(void *self, uint32_t slot, int64_t claim_id, struct rec_err
 	struct sim_record *record = sim_record_find(f, claim_id);
 	if (!record || (f->owner >= 0 && f->owner != c->index))
 		return rec_fail(error, REC_E_IO, "sim: that record is gone");
+	sim_rules_at_adoption(c, claim_id);
 	f->foreign = f->foreign || f->owner < 0;
 	f->owner = c->index;
 	record->adopted = true;

@@ -148,6 +148,7 @@ struct sim_conductor {
 	bool ended;       /* its batch has */
 	bool forced, drained;
 	char batch_id[8];
+	char owner[16]; /* no two have the same */
 	struct rec_driver *driver;
 	struct rec_store *store, *reader; /* reader: for looks that are read apart */
 	struct rec_look *look;
@@ -204,6 +205,7 @@ struct sim {
 	struct sim_syncer *syncers[2];
 	int64_t event_seq; /* up to here the trackers' events were checked */
 	unsigned nesting;
+	unsigned owners;   /* given so far */
 	unsigned blockers; /* made so far */
 	bool quiet;        /* the second part */
 	uint64_t turns;
@@ -306,6 +308,8 @@ void sim_trackers_settle(struct sim *w);
 
 void sim_rules_at_start(struct sim *w, const struct sim_process *p);
 void sim_rules_at_claim(struct sim_conductor *c, struct rec_store *inner, const struct rec_claim *claim);
+/* A dead conductor's claim is adopted: by then it is the adopter's in the store. */
+void sim_rules_at_adoption(struct sim_conductor *c, int64_t claim_id);
 void sim_rules_at_end(struct sim_conductor *c, int64_t claim_id, const struct rec_finish *finish);
 void sim_rules_at_status(struct sim_conductor *c, struct rec_store *inner, struct rec_slice id, enum rec_status now,
 			 enum rec_status from, enum rec_status to);
