@@ -3,7 +3,11 @@
  * A shim's last word about a claim is a message; if its socket ends first, its record is the last word; if
  * that says only RUNNING, the attempt is lost, and everything that the dead shim left to us, or that carries its
  * claim, is ended before that is said. A socket may end a moment before the kernel drops the dying shim's lock: only
- * the lock is believed. */
+ * the lock is believed.
+ *
+ * Whatever is said is said once. So there is room for it in the queue before anything is read or settled, and no word
+ * is lost when memory runs out just then. */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <sys/epoll.h>
@@ -36,74 +40,79 @@ struct slot_claim *rec_slot_claim_add(struct slot *slot, int64_t claim_id, enum 
 	return NULL;
 }
 
-void rec_slot_claim_remove(struct slot_claim *claim)
+void rec_slot_claim_remove(struct rec_shim_slots *s, struct slot_claim *claim)
 {
+	s->unsettled -= claim->state == SLOT_CLAIM_HUNTED || claim->state == SLOT_CLAIM_RECALLED;
 	claim->claim_id = 0;
 	claim->state = SLOT_CLAIM_NONE;
 }
 
 /* ---- Telling ---- */
 
-static int event_push(struct rec_shim_slots *s, struct rec_slot_event event)
+int rec_slots_room(struct rec_shim_slots *s, size_t count)
 {
+	void *events = s->events;
 	size_t end = s->event_first + s->event_count;
-	int r = rec_grow(s->allocator, (void **)&s->events, &s->event_capacity, end + 1, sizeof *s->events);
-	if (r == 0) {
-		s->events[end] = event;
-		s->event_count++;
-	}
+	int r = rec_grow(s->allocator, &events, &s->event_capacity, end + count, sizeof *s->events);
+	s->events = events;
 	return r;
 }
 
-int rec_slot_tell(struct rec_shim_slots *s, const struct slot *slot, int64_t claim_id, enum rec_slot_event_kind kind)
+static void event_push(struct rec_shim_slots *s, struct rec_slot_event event)
 {
-	return event_push(
-		s, (struct rec_slot_event){.kind = kind, .slot = slot->number, .claim_id = claim_id, .took_us = -1});
+	size_t end = s->event_first + s->event_count;
+	assert(end < s->event_capacity);
+	s->events[end] = event;
+	s->event_count++;
 }
 
-static int tell_ended(struct rec_shim_slots *s, const struct slot *slot, const struct rec_record *end)
+void rec_slot_tell(struct rec_shim_slots *s, const struct slot *slot, int64_t claim_id, enum rec_slot_event_kind kind)
+{
+	event_push(s, (struct rec_slot_event){.kind = kind, .slot = slot->number, .claim_id = claim_id, .took_us = -1});
+}
+
+static void tell_ended(struct rec_shim_slots *s, const struct slot *slot, const struct rec_record *end)
 {
 	bool by_signal = WIFSIGNALED(end->wait_status);
-	return event_push(s, (struct rec_slot_event){.kind = REC_SLOT_ENDED,
-						     .slot = slot->number,
-						     .claim_id = end->claim_id,
-						     .by_signal = by_signal && !end->spawn_errno,
-						     .not_executed = end->spawn_errno != 0,
-						     .code = end->spawn_errno ? end->spawn_errno
-							     : by_signal      ? WTERMSIG(end->wait_status)
-									      : WEXITSTATUS(end->wait_status),
-						     .signalled = end->signalled != 0,
-						     .survivors = end->survivors,
-						     .took_us = end->ended_us >= end->started_us
-									? end->ended_us - end->started_us
-									: -1});
+	event_push(s, (struct rec_slot_event){
+			      .kind = REC_SLOT_ENDED,
+			      .slot = slot->number,
+			      .claim_id = end->claim_id,
+			      .by_signal = by_signal && !end->spawn_errno,
+			      .not_executed = end->spawn_errno != 0,
+			      .code = end->spawn_errno ? end->spawn_errno
+				      : by_signal      ? WTERMSIG(end->wait_status)
+						       : WEXITSTATUS(end->wait_status),
+			      .signalled = end->signalled != 0,
+			      .survivors = end->survivors,
+			      .took_us = end->ended_us >= end->started_us ? end->ended_us - end->started_us : -1});
 }
 
-int rec_slot_claim_settle(struct rec_shim_slots *s, struct slot *slot, struct slot_claim *claim)
+void rec_slot_claim_settle(struct rec_shim_slots *s, struct slot *slot, struct slot_claim *claim)
 {
 	struct rec_record record;
-	int r = 0;
 	if (rec_record_find(slot->map, REC_LANE_ENDED, claim->claim_id, &record)) {
 		claim->state = SLOT_CLAIM_TOLD;
-		r = record.phase == REC_RECORD_VOID ? rec_slot_tell(s, slot, claim->claim_id, REC_SLOT_VOID)
-						    : tell_ended(s, slot, &record);
+		if (record.phase == REC_RECORD_VOID)
+			rec_slot_tell(s, slot, claim->claim_id, REC_SLOT_VOID);
+		else
+			tell_ended(s, slot, &record);
 	} else if (rec_record_find(slot->map, REC_LANE_RUNNING, claim->claim_id, &record)) {
 		claim->state = SLOT_CLAIM_HUNTED;
 		s->unsettled++;
 	} else { /* RUNNING is written before the child exists, so there never was one */
 		claim->state = SLOT_CLAIM_TOLD;
-		r = rec_slot_tell(s, slot, claim->claim_id, REC_SLOT_VOID);
+		rec_slot_tell(s, slot, claim->claim_id, REC_SLOT_VOID);
 	}
-	return r;
 }
 
 /* ---- Hearing ---- */
 
-static int hear(struct rec_shim_slots *s, struct slot *slot, const struct rec_shim_message *message)
+static void hear(struct rec_shim_slots *s, struct slot *slot, const struct rec_shim_message *message)
 {
 	struct slot_claim *claim = rec_slot_claim(slot, message->claim_id);
 	if (message->version != REC_SHIM_VERSION || !claim || claim->state == SLOT_CLAIM_TOLD)
-		return 0;
+		return;
 	struct rec_record end = {.claim_id = message->claim_id,
 				 .wait_status = message->number,
 				 .spawn_errno = message->spawn_errno,
@@ -114,25 +123,29 @@ static int hear(struct rec_shim_slots *s, struct slot *slot, const struct rec_sh
 	switch (message->type) {
 	case REC_SHIM_RUNNING:
 		claim->state = SLOT_CLAIM_RUNNING;
-		return rec_slot_tell(s, slot, claim->claim_id, REC_SLOT_RUNNING);
+		rec_slot_tell(s, slot, claim->claim_id, REC_SLOT_RUNNING);
+		break;
 	case REC_SHIM_ENDED:
 		claim->state = SLOT_CLAIM_TOLD;
-		return tell_ended(s, slot, &end);
+		tell_ended(s, slot, &end);
+		break;
 	case REC_SHIM_VOID:
 		claim->state = SLOT_CLAIM_TOLD;
-		return rec_slot_tell(s, slot, claim->claim_id, REC_SLOT_VOID);
+		rec_slot_tell(s, slot, claim->claim_id, REC_SLOT_VOID);
+		break;
 	case REC_SHIM_LIFE:
-		return event_push(s, (struct rec_slot_event){.kind = REC_SLOT_LIFE,
-							     .slot = slot->number,
-							     .claim_id = claim->claim_id,
-							     .signs = message->output_bytes + message->cpu_us +
-								      (uint64_t)message->heartbeat_us});
+		event_push(s, (struct rec_slot_event){.kind = REC_SLOT_LIFE,
+						      .slot = slot->number,
+						      .claim_id = claim->claim_id,
+						      .signs = message->output_bytes + message->cpu_us +
+							       (uint64_t)message->heartbeat_us});
+		break;
 	default:
-		return 0;
+		break;
 	}
 }
 
-static void hang_up(struct rec_shim_slots *s, struct slot *slot)
+void rec_slot_hang_up(struct rec_shim_slots *s, struct slot *slot)
 {
 	rec_slot_disconnect(s, slot);
 	slot->hung_up_us = rec_clock_real.monotonic_us(NULL);
@@ -142,57 +155,57 @@ static void hang_up(struct rec_shim_slots *s, struct slot *slot)
 static int slot_read(struct rec_shim_slots *s, struct slot *slot)
 {
 	int r = 0;
-	while (r == 0 && slot->socket >= 0) {
+	while (slot->socket >= 0 && (r = rec_slots_room(s, 1)) == 0) {
 		struct rec_shim_message message;
 		ssize_t n = recv(slot->socket, &message, sizeof message, MSG_DONTWAIT);
 		if (n == (ssize_t)sizeof message)
-			r = hear(s, slot, &message);
+			hear(s, slot, &message);
 		else if (n < 0 && errno == EAGAIN)
 			break;
 		else if (n == 0 || (n < 0 && errno != EINTR))
-			hang_up(s, slot);
+			rec_slot_hang_up(s, slot);
 	}
 	return r;
 }
 
 /* ---- Settling ---- */
 
-static int slot_settle(struct rec_shim_slots *s, struct slot *slot)
+static void slot_settle(struct rec_shim_slots *s, struct slot *slot)
 {
-	int r = 0;
 	slot->hung_up_us = 0;
 	slot->shim_pid = 0;
 	s->unsettled--;
-	for (size_t i = 0; i < REC_SLOT_CLAIMS_MAX && r == 0; i++)
+	for (size_t i = 0; i < REC_SLOT_CLAIMS_MAX; i++)
 		if (slot->claims[i].state == SLOT_CLAIM_SENT || slot->claims[i].state == SLOT_CLAIM_RUNNING)
-			r = rec_slot_claim_settle(s, slot, &slot->claims[i]);
-	return r;
+			rec_slot_claim_settle(s, slot, &slot->claims[i]);
 }
 
 /* The socket ended. Once the lock fell, the record has the last word. A shim that holds on to it has given us up and is
  * connected to again. */
-static int slot_hung_up(struct rec_shim_slots *s, struct slot *slot)
+static void slot_hung_up(struct rec_shim_slots *s, struct slot *slot)
 {
 	int64_t running = 0, waited_us = rec_clock_real.monotonic_us(NULL) - slot->hung_up_us;
-	if (rec_record_locked(slot->record_fd) != 1)
-		return slot_settle(s, slot);
-	if (waited_us < HANG_UP_US)
-		return 0;
-	if (rec_slot_shim_connect(s, slot, &running, NULL) != 0)
-		return rec_record_locked(slot->record_fd) != 1 ? slot_settle(s, slot) : 0;
+	bool locked = rec_record_locked(slot->record_fd) == 1;
+	if (locked && waited_us < HANG_UP_US)
+		return;
+	if (locked && rec_slot_shim_connect(s, slot, &running, NULL) != 0) {
+		if (rec_record_locked(slot->record_fd) == 1)
+			return;
+		locked = false;
+	}
+	if (!locked) {
+		slot_settle(s, slot);
+		return;
+	}
 	slot->hung_up_us = 0;
 	s->unsettled--;
 	for (size_t i = 0; i < REC_SLOT_CLAIMS_MAX; i++)
 		if (slot->claims[i].claim_id != running && slot->claims[i].state >= SLOT_CLAIM_SENT &&
-		    slot->claims[i].state < SLOT_CLAIM_HUNTED) {
-			int r = rec_slot_claim_settle(s, slot, &slot->claims[i]);
-			if (r)
-				return r;
-		}
-	return 0;
+		    slot->claims[i].state < SLOT_CLAIM_HUNTED)
+			rec_slot_claim_settle(s, slot, &slot->claims[i]);
 }
 
-static int slot_hunt(struct rec_shim_slots *s, struct slot *slot)
+static void slot_hunt(struct rec_shim_slots *s, struct slot *slot)
 {
 	for (size_t i = 0; i < REC_SLOT_CLAIMS_MAX; i++) {
 		struct slot_claim *claim = &slot->claims[i];
@@ -200,11 +213,18 @@ static int slot_hunt(struct rec_shim_slots *s, struct slot *slot)
 			continue;
 		claim->state = SLOT_CLAIM_TOLD;
 		s->unsettled--;
-		int r = rec_slot_tell(s, slot, claim->claim_id, REC_SLOT_LOST);
-		if (r)
-			return r;
+		rec_slot_tell(s, slot, claim->claim_id, REC_SLOT_LOST);
 	}
-	return 0;
+}
+
+static void recalled_tell(struct rec_shim_slots *s, struct slot *slot)
+{
+	for (size_t i = 0; i < REC_SLOT_CLAIMS_MAX; i++)
+		if (slot->claims[i].state == SLOT_CLAIM_RECALLED) {
+			slot->claims[i].state = SLOT_CLAIM_TOLD;
+			s->unsettled--;
+			rec_slot_tell(s, slot, slot->claims[i].claim_id, REC_SLOT_VOID);
+		}
 }
 
 static bool is_shim(void *context, pid_t pid)
@@ -216,18 +236,31 @@ static bool is_shim(void *context, pid_t pid)
 	return s->options.own_child && s->options.own_child(s->options.context, pid);
 }
 
-static int unsettled_look(struct rec_shim_slots *s)
+/* Each slot has at most one word for each of its claims. */
+static int each_unsettled(struct rec_shim_slots *s, void (*look)(struct rec_shim_slots *s, struct slot *slot))
 {
 	int r = 0;
-	for (size_t i = 0; i < s->slot_count && s->unsettled && r == 0; i++)
-		if (s->slots[i] && s->slots[i]->hung_up_us)
-			r = slot_hung_up(s, s->slots[i]);
+	for (size_t i = 0; i < s->slot_count && s->unsettled && r == 0; i++) {
+		r = s->slots[i] ? rec_slots_room(s, REC_SLOT_CLAIMS_MAX) : 0;
+		if (s->slots[i] && r == 0)
+			look(s, s->slots[i]);
+	}
+	return r;
+}
+
+static void hung_up_look(struct rec_shim_slots *s, struct slot *slot)
+{
+	if (slot->hung_up_us)
+		slot_hung_up(s, slot);
+}
+
+static int unsettled_look(struct rec_shim_slots *s)
+{
+	int r = each_unsettled(s, recalled_tell);
+	r = r ? r : each_unsettled(s, hung_up_look);
 	if (r != 0 || rec_orphans_end(is_shim, s) > 0)
 		return r; /* something of a dead shim is not gone yet, whoever's it was */
-	for (size_t i = 0; i < s->slot_count && s->unsettled && r == 0; i++)
-		if (s->slots[i])
-			r = slot_hunt(s, s->slots[i]);
-	return r;
+	return each_unsettled(s, slot_hunt);
 }
 
 int rec_slots_gather(struct rec_shim_slots *s)

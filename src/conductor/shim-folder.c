@@ -50,8 +50,11 @@ struct slot *rec_slot_let_go(struct rec_shim_slots *s, struct slot *slot)
 	fd_close(&slot->owner_fd); /* last: now others may take it */
 	rec_free(s->allocator, slot->folder);
 	rec_free(s->allocator, slot->batch_id);
-	for (size_t i = 0; i < REC_SLOT_CLAIMS_MAX; i++)
+	for (size_t i = 0; i < REC_SLOT_CLAIMS_MAX; i++) {
+		rec_slot_claim_remove(s, &slot->claims[i]);
 		rec_buffer_release(&slot->claims[i].texts);
+	}
+	s->unsettled -= slot->hung_up_us != 0;
 	return rec_free(s->allocator, slot);
 }
 

@@ -102,7 +102,10 @@ int rec_slot_shim_start(struct rec_shim_slots *s, struct slot *slot, struct rec_
 	}
 	prlimit(slot->shim_pid, RLIMIT_NOFILE, &s->files_before, NULL);
 	slot->socket = ends[0];
-	return epoll_add(s, slot, error);
+	int r = epoll_add(s, slot, error);
+	if (r) /* one that is not heard is of no use */
+		rec_slot_hang_up(s, slot);
+	return r;
 }
 
 /* ---- Adopting ---- */
@@ -176,7 +179,10 @@ int rec_slot_shim_connect(struct rec_shim_slots *s, struct slot *slot, int64_t *
 	}
 	slot->socket = fd;
 	*ret_running = hello.claim_id;
-	return epoll_add(s, slot, error);
+	int r = epoll_add(s, slot, error);
+	if (r)
+		rec_slot_disconnect(s, slot);
+	return r;
 }
 
 /* ---- Saying ---- */

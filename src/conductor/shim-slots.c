@@ -134,7 +134,7 @@ static int slots_prepare(void *self, uint32_t number, const struct rec_slot_orde
 	rec_buffer_clear(&claim->texts);
 	if (rec_buffer_add(&claim->texts, order->task->id.data, order->task->id.length) != 0 ||
 	    rec_buffer_add(&claim->texts, order->task->title.data, title_fitting(order->task->title)) != 0) {
-		rec_slot_claim_remove(claim);
+		rec_slot_claim_remove(s, claim);
 		return rec_fail_nomem(error);
 	}
 	rec_record_write(slot->map, REC_LANE_AHEAD,
@@ -155,11 +155,9 @@ static bool order_send(struct slot *slot, const struct slot_claim *claim)
 static int order_deliver(struct rec_shim_slots *s, struct slot *slot, const struct slot_claim *claim,
 			 struct rec_error *error)
 {
-	if (slot->socket < 0) {
-		int r = rec_slot_shim_start(s, slot, error);
-		if (r)
-			return r;
-	}
+	int r = slot->socket < 0 && !slot->hung_up_us ? rec_slot_shim_start(s, slot, error) : 0;
+	if (r)
+		return r;
 	return order_send(slot, claim) ? 0 : rec_fail(error, REC_E_IO, "%s: its shim is gone", slot->folder);
 }
 
@@ -176,13 +174,14 @@ static int slots_start(void *self, uint32_t number, int64_t claim_id, struct rec
 
 static void slots_recall(void *self, uint32_t number, int64_t claim_id)
 {
-	struct slot *slot = slot_of(self, number);
+	struct rec_shim_slots *s = self;
+	struct slot *slot = slot_of(s, number);
 	struct slot_claim *claim = slot ? rec_slot_claim(slot, claim_id) : NULL;
 	if (!claim)
 		return;
 	if (claim->state == SLOT_CLAIM_PREPARED) {
-		claim->state = SLOT_CLAIM_TOLD;
-		rec_slot_tell(self, slot, claim_id, REC_SLOT_VOID);
+		claim->state = SLOT_CLAIM_RECALLED;
+		s->unsettled++;
 	} else if (claim->state == SLOT_CLAIM_SENT) {
 		rec_slot_send(slot, &(struct rec_shim_message){.type = REC_SHIM_RECALL, .claim_id = claim_id},
 			      (struct rec_slice){0}, (struct rec_slice){0});
@@ -226,7 +225,7 @@ static void slots_forget(void *self, uint32_t number, int64_t claim_id)
 	rec_record_erase(slot->map, REC_LANE_AHEAD, claim_id); /* FORGOTTEN keeps but two; another slot may get it */
 	struct slot_claim *claim = rec_slot_claim(slot, claim_id);
 	if (claim)
-		rec_slot_claim_remove(claim);
+		rec_slot_claim_remove(s, claim);
 	if (slot->adopted && rec_slot_recorded(slot, owed) == 0)
 		s->slots[number] = rec_slot_let_go(s, slot);
 }
@@ -382,12 +381,14 @@ static int slots_records(void *self, rec_slot_record_fn *fn, void *context, stru
 }
 
 /* What a shim that answered said by its HELLO: this claim runs; any other it was given ended or never started. */
-static int adopt_living(struct rec_shim_slots *s, struct slot *slot, struct slot_claim *claim, int64_t running)
+static void adopt_living(struct rec_shim_slots *s, struct slot *slot, struct slot_claim *claim)
 {
-	if (claim->claim_id != running)
-		return rec_slot_claim_settle(s, slot, claim);
+	if (claim->claim_id != slot->running_at_adoption) {
+		rec_slot_claim_settle(s, slot, claim);
+		return;
+	}
 	claim->state = SLOT_CLAIM_RUNNING;
-	return rec_slot_tell(s, slot, claim->claim_id, REC_SLOT_RUNNING);
+	rec_slot_tell(s, slot, claim->claim_id, REC_SLOT_RUNNING);
 }
 
 static int slots_adopt(void *self, uint32_t number, int64_t claim_id, struct rec_error *error)
@@ -397,17 +398,22 @@ static int slots_adopt(void *self, uint32_t number, int64_t claim_id, struct rec
 	int64_t running = 0;
 	if (!slot || rec_slot_claim(slot, claim_id))
 		return slot ? 0 : rec_fail(error, REC_E_BUG, "slot %u: nothing to adopt", number);
+	if (rec_slots_room(s, 1) != 0)
+		return rec_fail_nomem(error);
+	int r = slot->socket >= 0 ? 0 : rec_slot_shim_connect(s, slot, &running, error);
+	if (r < 0)
+		return r;
+	if (running)
+		slot->running_at_adoption = running;
 	struct slot_claim *claim = rec_slot_claim_add(slot, claim_id, SLOT_CLAIM_SENT);
 	if (!claim)
 		return rec_fail(error, REC_E_CORRUPT, "%s: its record names more claims than a slot can have",
 				slot->folder);
-	int r = slot->socket >= 0 ? 0 : rec_slot_shim_connect(s, slot, &running, error);
-	if (r == 0 && running)
-		slot->running_at_adoption = running;
-	if (r < 0)
-		return r;
-	r = r == 0 ? adopt_living(s, slot, claim, slot->running_at_adoption) : rec_slot_claim_settle(s, slot, claim);
-	return r == 0 ? 0 : rec_fail_nomem(error);
+	if (r == 0)
+		adopt_living(s, slot, claim);
+	else
+		rec_slot_claim_settle(s, slot, claim);
+	return 0;
 }
 
 static const struct rec_slots_ops shim_slots_ops = {

@@ -15,8 +15,9 @@ enum slot_claim_state {
 	SLOT_CLAIM_PREPARED, /* STARTING is recorded; no START sent */
 	SLOT_CLAIM_SENT,     /* START sent (or found by recovery) */
 	SLOT_CLAIM_RUNNING,
-	SLOT_CLAIM_HUNTED, /* its shim is gone; LOST as soon as nothing carries it any more */
-	SLOT_CLAIM_TOLD,   /* the last word was said; waits to be forgotten */
+	SLOT_CLAIM_HUNTED,   /* its shim is gone; LOST as soon as nothing carries it any more */
+	SLOT_CLAIM_RECALLED, /* while it was prepared; VOID with the next gathering */
+	SLOT_CLAIM_TOLD,     /* the last word was said; waits to be forgotten */
 };
 struct slot_claim {
 	int64_t claim_id;
@@ -55,7 +56,7 @@ struct rec_shim_slots {
 	size_t held_count, held_capacity;
 	struct rec_slot_event *events; /* to be told; a ring would save nothing at these lengths */
 	size_t event_first, event_count, event_capacity;
-	size_t unsettled; /* slots that hung up, and claims that are hunted: `next` looks again by itself */
+	size_t unsettled; /* slots that hung up, claims that are hunted or recalled: `next` looks again by itself */
 	char **environment;
 	char *batch_variable;
 	struct rec_buffer json;     /* of the task that is prepared; kept */
@@ -88,10 +89,16 @@ void rec_slot_disconnect(struct rec_shim_slots *s, struct slot *slot);
 struct slot_claim *rec_slot_claim(struct slot *slot, int64_t claim_id); /* NULL: not known (any more) */
 struct slot_claim *rec_slot_claim_add(struct slot *slot, int64_t claim_id,
 				      enum slot_claim_state state); /* NULL: full */
-void rec_slot_claim_remove(struct slot_claim *claim);
-int rec_slot_tell(struct rec_shim_slots *s, const struct slot *slot, int64_t claim_id, enum rec_slot_event_kind kind);
-/* Says what the record says about a claim whose shim is gone: ENDED, VOID, or (it ran) the hunt begins. */
-int rec_slot_claim_settle(struct rec_shim_slots *s, struct slot *slot, struct slot_claim *claim);
+void rec_slot_claim_remove(struct rec_shim_slots *s, struct slot_claim *claim);
+/* Lets go of its shim, which may live for a moment yet; what becomes of its claims the next gatherings tell. */
+void rec_slot_hang_up(struct rec_shim_slots *s, struct slot *slot);
+/* So that `count` events can be told. 0, REC_E_NOMEM. */
+int rec_slots_room(struct rec_shim_slots *s, size_t count);
+/* There must be room for it. */
+void rec_slot_tell(struct rec_shim_slots *s, const struct slot *slot, int64_t claim_id, enum rec_slot_event_kind kind);
+/* Says what the record says about a claim whose shim is gone: ENDED, VOID, or (it ran) the hunt begins. Room for one.
+ */
+void rec_slot_claim_settle(struct rec_shim_slots *s, struct slot *slot, struct slot_claim *claim);
 /* Reads all sockets, settles, hunts, reaps; fills the queue of events. 0 or REC_E_NOMEM. */
 int rec_slots_gather(struct rec_shim_slots *s);
 
