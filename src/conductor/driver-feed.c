@@ -51,25 +51,14 @@ int rec_driver_owe_look(struct rec_driver *d, uint32_t task)
 	return rec_driver_owe(d, task, idle && rec_machine_member(d->m, task) ? OWED_LOOK_CLOSELY : OWED_LOOK);
 }
 
-/* May it still join? Where hosts share the store, so may one that is only watched, once nothing of it runs: it was
- * taken over from another host, and nobody else may be there to run it again. */
-static bool may_join(const struct rec_driver *d, uint32_t task)
-{
-	if (!d->options.all_ready || task == NONE)
-		return d->options.all_ready;
-	if (!d->options.host.data || rec_machine_member(d->m, task))
-		return false;
-	enum rec_phase phase = rec_machine_phase(d->m, task);
-	return phase != REC_PHASE_CLAIMING && phase != REC_PHASE_RUNNING && phase != REC_PHASE_STOPPING;
-}
-
 /* Something about that task changed, by us or by others. */
 static int changed(void *context, struct rec_slice id)
 {
 	struct rec_driver *d = context;
 	uint32_t task = rec_machine_find(d->m, id);
-	int r = may_join(d, task) ? rec_driver_stranger_add(d, id) : 0;
-	return r || task == NONE ? r : rec_driver_owe_look(d, task);
+	if (task != NONE)
+		return rec_driver_owe_look(d, task);
+	return d->options.all_ready ? rec_driver_stranger_add(d, id) : 0;
 }
 
 int rec_driver_feed_read(struct rec_driver *d, struct rec_error *error)

@@ -13,7 +13,8 @@
 struct seen_task {
 	uint32_t task; /* NONE: the machine does not know it */
 	uint32_t commits, attempt;
-	bool stranger; /* not in the batch; joins it if it is READY */
+	bool stranger; /* the machine did not know it when the look began */
+	bool joins;    /* not in the batch; joins it if it is READY */
 	bool told;
 	bool closely; /* its priority, age and dependencies too */
 	bool read;    /* those below are filled in */
@@ -41,6 +42,14 @@ struct rec_look {
 
 /* ---- Begin ---- */
 
+/* May one that is only watched join? Not while something of it runs. */
+static bool may_join(const struct rec_driver *d, uint32_t task)
+{
+	enum rec_phase phase = rec_machine_phase(d->m, task);
+	bool runs = phase == REC_PHASE_CLAIMING || phase == REC_PHASE_RUNNING || phase == REC_PHASE_STOPPING;
+	return d->options.all_ready && !rec_machine_member(d->m, task) && !runs;
+}
+
 static int look_add(struct rec_look *look, const struct rec_driver *d, uint32_t task, struct rec_slice id, bool closely)
 {
 	void *tasks = look->tasks, *ids = look->ids;
@@ -50,7 +59,8 @@ static int look_add(struct rec_look *look, const struct rec_driver *d, uint32_t 
 	look->ids = ids;
 	if (r)
 		return r;
-	struct seen_task seen = {.task = task, .stranger = task == NONE, .closely = closely};
+	bool joins = task == NONE || may_join(d, task);
+	struct seen_task seen = {.task = task, .stranger = task == NONE, .joins = joins, .closely = closely || joins};
 	if (task != NONE) {
 		seen.commits = rec_machine_commits(d->m, task);
 		seen.attempt = rec_machine_attempt(d->m, task);
@@ -276,33 +286,46 @@ static int depends_take(struct rec_driver *d, struct rec_look *look, const struc
 	return rec_machine_depends(d->m, seen->task, on, count, seen->unreadable);
 }
 
-static int joined_note(struct rec_driver *d, uint32_t task)
+static int joined_reserve(struct rec_driver *d)
 {
 	void *joined = d->joined;
 	int r = rec_grow(d->allocator, &joined, &d->joined_capacity, d->joined_count + 1, sizeof *d->joined);
 	d->joined = joined;
-	if (!r)
-		d->joined[d->joined_count++] = task;
 	return r;
 }
 
+/* A stranger may be known by now; one that was known may have been claimed and ended meanwhile. */
+static bool still_joins(const struct rec_driver *d, const struct seen_task *seen)
+{
+	if (seen->task == NONE)
+		return true;
+	bool same = rec_machine_commits(d->m, seen->task) == seen->commits &&
+		    rec_machine_attempt(d->m, seen->task) == seen->attempt;
+	return may_join(d, seen->task) && (seen->stranger || same);
+}
+
 /* A task that became READY while a waiting batch takes all that do. */
-static int stranger_join(struct rec_driver *d, struct rec_look *look, size_t i)
+static int join(struct rec_driver *d, struct rec_look *look, size_t i)
 {
 	struct seen_task *seen = &look->tasks[i];
 	const struct rec_fact *fact = &look->snapshot.facts[i];
 	struct rec_machine_task task = {.id = look->ids[i], .member = true};
-	if (fact->status != REC_READY || !fact->is_leaf || !seen->read)
+	if (seen->stranger)
+		seen->task = rec_machine_find(d->m, task.id);
+	if (fact->status != REC_READY || !fact->is_leaf || !seen->read || !still_joins(d, seen))
 		return 0;
-	uint32_t known = rec_machine_find(d->m, task.id);
-	seen->task = known;
-	if (known != NONE && rec_machine_member(d->m, known))
-		return 0;
-	int r = rec_machine_add(d->m, &task, &seen->task);
+	int r = joined_reserve(d);
+	if (!r && seen->task == NONE)
+		r = rec_machine_add(d->m, &task, &seen->task);
+	else if (!r)
+		r = rec_machine_join(d->m, rec_driver_now(d), seen->task);
 	if (r < 0)
 		return r;
-	r = joined_note(d, seen->task);
-	return r ? r : rec_driver_owe(d, seen->task, OWED_LOOK);
+	d->joined[d->joined_count++] = seen->task;
+	seen->commits = rec_machine_commits(d->m, seen->task);
+	seen->attempt = rec_machine_attempt(d->m, seen->task);
+	seen->joins = seen->stranger = false;
+	return 0;
 }
 
 static int places_take(struct rec_driver *d, struct rec_look *look)
@@ -311,9 +334,9 @@ static int places_take(struct rec_driver *d, struct rec_look *look)
 	int r = 0;
 	for (size_t i = 0; !r && i < look->count; i++) {
 		struct seen_task *seen = &look->tasks[i];
-		if (seen->stranger)
-			r = stranger_join(d, look, i);
-		if (r || seen->task == NONE || !seen->read)
+		if (seen->joins)
+			r = join(d, look, i);
+		if (r || seen->task == NONE || !seen->read || !rec_machine_member(d->m, seen->task))
 			continue;
 		rec_machine_describe(d->m, seen->task, seen->priority, seen->created_us);
 		r = depends_take(d, look, seen, &linked);

@@ -486,6 +486,7 @@ int rec_driver_new(const struct rec_driver_options *options, struct rec_driver *
 	d->options = *options;
 	d->options.machine.allocator = options->allocator;
 	d->store = options->store;
+	d->options.all_ready = options->all_ready && options->machine.wait;
 	d->clock = options->clock ? options->clock : &rec_clock_real;
 	rec_arena_init(&d->arena, d->allocator);
 	rec_arena_init(&d->strangers_arena, d->allocator);

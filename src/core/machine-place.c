@@ -189,6 +189,24 @@ void rec_machine_on_place(struct rec_machine *m, struct rec_now now, struct task
 	task_set(t, TASK_NEW, false);
 }
 
+/* What another batch counted of it is of no account here; of an attempt that was taken over it is. */
+void rec_machine_on_joined(struct rec_machine *m, struct rec_now now, struct task *t, const struct rec_machine_event *e)
+{
+	(void)now, (void)e;
+	bool live = t->attempt_index != NONE;
+	if (task_has(t, TASK_MEMBER))
+		return;
+	task_set(t, TASK_MEMBER, true);
+	task_set(t, TASK_NEW, true);
+	task_set(t, TASK_UNSEEN, !live);
+	task_set(t, TASK_OWN, false);
+	m->live_members += live;
+	if (live)
+		rec_machine_arm(m, task_attempt(m, t)); /* limits are for members */
+	else
+		t->failures = t->again = t->lost = 0;
+}
+
 /* Terminal against another terminal counts as failed if either is FAILED; a withdrawn one is held; anything else
  * leaves the outcome as it was recorded. */
 void rec_machine_on_finished_skip(struct rec_machine *m, struct rec_now now, struct task *t,

@@ -173,8 +173,6 @@ static inline void task_set(struct task *t, enum task_flags flag, bool on)
 int rec_machine_dispatch(struct rec_machine *m, struct rec_now now, const struct rec_machine_event *e);
 void rec_machine_move(struct rec_machine *m, struct task *t, enum rec_phase phase);
 bool rec_machine_is_met(const struct task *t);
-/* A watched task joins the batch: counted from now on, and looked at with other eyes. */
-void rec_machine_join(struct rec_machine *m, struct task *t);
 /* NULL, or what is wrong with the counts of who may come to run. */
 const char *rec_machine_booking_audit(const struct rec_machine *m);
 
@@ -182,9 +180,9 @@ const char *rec_machine_booking_audit(const struct rec_machine *m);
 uint32_t rec_machine_unmet_count(const struct rec_machine *m, uint32_t task);
 
 /* machine-place.c: where a task that does not run belongs */
-handler rec_machine_on_place, rec_machine_on_finished_skip, rec_machine_on_reopen, rec_machine_on_requeued,
-	rec_machine_on_requeue_lost, rec_machine_on_met, rec_machine_on_held_met, rec_machine_on_unmet,
-	rec_machine_on_due, rec_machine_on_stuck, rec_machine_on_linked;
+handler rec_machine_on_joined, rec_machine_on_place, rec_machine_on_finished_skip, rec_machine_on_reopen,
+	rec_machine_on_requeued, rec_machine_on_requeue_lost, rec_machine_on_met, rec_machine_on_held_met,
+	rec_machine_on_unmet, rec_machine_on_due, rec_machine_on_stuck, rec_machine_on_linked;
 /* WAITING or QUEUED, whichever it is now. */
 void rec_machine_stand(struct rec_machine *m, struct rec_now now, struct task *t);
 /* The hold of a task that is not READY, IN_PROGRESS or finished. */

@@ -37,6 +37,7 @@ static handler *const table[REC_PHASE_COUNT][REC_HAPPENING_COUNT] =
 				[REC_ON_REQUEUE_LOST] = rec_machine_on_requeue_lost,
 				[REC_ON_ADOPTED] = rec_machine_on_adopted,
 				[REC_ON_FORCED] = ignore,
+				[REC_ON_JOINED] = rec_machine_on_joined,
 				[REC_ON_MET] = rec_machine_on_met,
 				[REC_ON_UNMET] = rec_machine_on_unmet,
 				[REC_ON_LINKED] = rec_machine_on_linked,
@@ -53,6 +54,7 @@ static handler *const table[REC_PHASE_COUNT][REC_HAPPENING_COUNT] =
 				[REC_ON_REQUEUE_LOST] = look_again,
 				[REC_ON_ADOPTED] = rec_machine_on_adopted,
 				[REC_ON_FORCED] = ignore,
+				[REC_ON_JOINED] = ignore, /* a member already */
 				[REC_ON_UNMET] = rec_machine_on_unmet,
 				[REC_ON_LINKED] = rec_machine_on_linked,
 				[REC_ON_TURN] = rec_machine_on_turn,
@@ -76,6 +78,7 @@ static handler *const table[REC_PHASE_COUNT][REC_HAPPENING_COUNT] =
 				[REC_ON_LOST] = rec_machine_on_lost,
 				[REC_ON_ALIVE] = ignore,
 				[REC_ON_FORCED] = rec_machine_on_forced,
+				[REC_ON_JOINED] = rec_machine_on_joined,
 				[REC_ON_MET] = ignore,
 				[REC_ON_UNMET] = ignore, /* the claim itself looks at dependencies again */
 				[REC_ON_LINKED] = ignore,
@@ -95,6 +98,7 @@ static handler *const table[REC_PHASE_COUNT][REC_HAPPENING_COUNT] =
 				[REC_ON_LOST] = rec_machine_on_lost,
 				[REC_ON_ALIVE] = rec_machine_on_alive,
 				[REC_ON_FORCED] = rec_machine_on_forced,
+				[REC_ON_JOINED] = rec_machine_on_joined,
 				[REC_ON_MET] = ignore,
 				[REC_ON_UNMET] = ignore,
 				[REC_ON_LINKED] = ignore,
@@ -118,6 +122,7 @@ static handler *const table[REC_PHASE_COUNT][REC_HAPPENING_COUNT] =
 				[REC_ON_LOST] = rec_machine_on_lost,
 				[REC_ON_ALIVE] = ignore,
 				[REC_ON_FORCED] = rec_machine_on_stopping_forced,
+				[REC_ON_JOINED] = rec_machine_on_joined,
 				[REC_ON_MET] = ignore,
 				[REC_ON_UNMET] = ignore,
 				[REC_ON_LINKED] = ignore,
@@ -134,6 +139,7 @@ static handler *const table[REC_PHASE_COUNT][REC_HAPPENING_COUNT] =
 				[REC_ON_REQUEUE_LOST] = rec_machine_on_requeue_lost,
 				[REC_ON_ADOPTED] = rec_machine_on_adopted,
 				[REC_ON_FORCED] = ignore,
+				[REC_ON_JOINED] = ignore, /* a member already */
 				[REC_ON_MET] = rec_machine_on_held_met,
 				[REC_ON_UNMET] = ignore,
 				[REC_ON_LINKED] = rec_machine_on_linked,
@@ -148,6 +154,7 @@ static handler *const table[REC_PHASE_COUNT][REC_HAPPENING_COUNT] =
 				[REC_ON_REQUEUE_LOST] = look_again,
 				[REC_ON_ADOPTED] = rec_machine_on_adopted,
 				[REC_ON_FORCED] = ignore,
+				[REC_ON_JOINED] = ignore, /* a member already */
 				[REC_ON_MET] = ignore,
 				[REC_ON_UNMET] = ignore,
 				[REC_ON_LINKED] = ignore,
@@ -255,21 +262,6 @@ static void book(struct rec_machine *m, const struct standing *s, bool add)
 		*s->outcome += one;
 }
 
-void rec_machine_join(struct rec_machine *m, struct task *t)
-{
-	if (task_has(t, TASK_MEMBER))
-		return;
-	bool live = t->attempt_index != NONE;
-	struct standing before = standing_of(m, t);
-	task_set(t, TASK_MEMBER, true);
-	task_set(t, TASK_NEW, true);
-	task_set(t, TASK_UNSEEN, !live);
-	struct standing after = standing_of(m, t);
-	book(m, &before, false);
-	book(m, &after, true);
-	m->live_members += live;
-}
-
 const char *rec_machine_booking_audit(const struct rec_machine *m)
 {
 	uint64_t able = 0, elsewhere = 0, stuck = 0, deleted = 0;
@@ -351,7 +343,7 @@ static int room_for_others(struct rec_machine *m, const struct task *t, const st
 	int r = rec_machine_room(m, 2);
 	if (!r && m->stuck) /* whoever was held because of this task may be released */
 		r = rec_machine_room_for(m, REC_EFFECT_RECORD, (size_t)count + 2);
-	if (!r && is_verdict(e->kind) && !task_has(t, TASK_MEMBER))
+	if (!r && (is_verdict(e->kind) || e->kind == REC_ON_JOINED) && !task_has(t, TASK_MEMBER))
 		r = rec_machine_room_for(m, REC_EFFECT_LOOK, (size_t)count + 2);
 	return r;
 }

@@ -138,8 +138,6 @@ int rec_machine_add(struct rec_machine *m, const struct rec_machine_task *task, 
 {
 	uint32_t found = rec_machine_find(m, task->id);
 	if (found != NONE) {
-		if (task->member)
-			rec_machine_join(m, &m->tasks[found]);
 		*ret_index = found;
 		return REC_EXISTS;
 	}
@@ -173,6 +171,11 @@ int rec_machine_add(struct rec_machine *m, const struct rec_machine_task *task, 
 	m->phases[REC_PHASE_WAITING] += task->member;
 	*ret_index = index;
 	return 0;
+}
+
+int rec_machine_join(struct rec_machine *m, struct rec_now now, uint32_t task)
+{
+	return rec_machine_dispatch(m, now, &(struct rec_machine_event){.kind = REC_ON_JOINED, .task = task});
 }
 
 void rec_machine_describe(struct rec_machine *m, uint32_t task, int32_t priority, int64_t created_us)

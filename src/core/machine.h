@@ -73,6 +73,8 @@ const char *rec_phase_text(enum rec_phase phase);
 	X(ADOPTED, "an attempt of a dead conductor was taken over")                                                    \
 	/* the operator */                                                                                             \
 	X(FORCED, "everything is to stop now")                                                                         \
+	/* the batch */                                                                                                \
+	X(JOINED, "a watched task joins the batch")                                                                    \
 	/* other tasks */                                                                                              \
 	X(MET, "a dependency is met")                                                                                  \
 	X(UNMET, "a dependency is no longer met")                                                                      \
@@ -232,8 +234,11 @@ struct rec_machine_task {
 	bool own;              /* ... by this batch's own attempt */
 };
 /* Adds a task; it waits to be looked at. 0 with *ret_index (numbered from 0 in order); REC_EXISTS with the index of the
- * one that is there (one only watched becomes a member if asked). 0, REC_EXISTS, REC_E_NOMEM, REC_E_LIMIT. */
+ * one that is there, as it is. 0, REC_EXISTS, REC_E_NOMEM, REC_E_LIMIT. */
 int rec_machine_add(struct rec_machine *m, const struct rec_machine_task *task, uint32_t *ret_index);
+/* One that was only watched becomes a member, to be looked at anew; whoever depends on it waits for it from now on,
+ * also if it was stored as done. A member stays as it is. 0, REC_E_NOMEM: tell it again. */
+int rec_machine_join(struct rec_machine *m, struct rec_now now, uint32_t task);
 /* Sets what decides its turn. */
 void rec_machine_describe(struct rec_machine *m, uint32_t task, int32_t priority, int64_t created_us);
 /* Replaces what a task depends on; duplicates are harmless. What it depends on and is not in the batch is added too, to

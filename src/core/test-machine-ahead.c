@@ -201,6 +201,15 @@ static void test_ahead__not_at_all_if_unwanted(void **state)
 	bench_close(&b);
 }
 
+static void depends(struct bench *b, uint32_t task, const char *on)
+{
+	uint32_t tasks[4];
+	size_t count = 0;
+	for (; *on; on++)
+		tasks[count++] = rec_machine_find(b->m, (struct rec_slice){on, 1});
+	assert_int_equal(rec_machine_depends(b->m, task, tasks, count, false), 0);
+}
+
 /* ---- Joining ---- */
 
 static void test_join__a_watched_task_becomes_a_member(void **state)
@@ -217,9 +226,9 @@ static void test_join__a_watched_task_becomes_a_member(void **state)
 	assert_string_equal(bench_plan(&b), "");
 	assert_int_equal(rec_machine_add(b.m, &task, &again), REC_EXISTS);
 	assert_false(rec_machine_member(b.m, again));
-	task.member = true;
-	assert_int_equal(rec_machine_add(b.m, &task, &again), REC_EXISTS);
 	assert_int_equal(first, again);
+	assert_int_equal(rec_machine_join(b.m, b.now, again), 0);
+	assert_int_equal(rec_machine_join(b.m, b.now, again), 0);
 	assert_true(rec_machine_member(b.m, again));
 	assert_int_equal(rec_machine_members(b.m), 1);
 	bench_audit(&b);
@@ -241,8 +250,7 @@ static void test_join__a_watched_attempt_counts_once_its_task_is_a_member(void *
 	assert_int_equal(rec_machine_add(b.m, &watched, &task), 0);
 	struct rec_machine_event adopted = {.kind = REC_ON_ADOPTED, .task = task, .claim_id = 7, .attempt = 1};
 	assert_int_equal(bench_tell(&b, adopted), 0);
-	watched.member = true;
-	assert_int_equal(rec_machine_add(b.m, &watched, &task), REC_EXISTS);
+	assert_int_equal(rec_machine_join(b.m, b.now, task), 0);
 	bench_audit(&b);
 	assert_int_equal(rec_machine_counts(b.m).running, 1);
 	bench_plan(&b);
@@ -253,16 +261,55 @@ static void test_join__a_watched_attempt_counts_once_its_task_is_a_member(void *
 	bench_close(&b);
 }
 
-/* ---- Dependencies that change ---- */
-
-static void depends(struct bench *b, uint32_t task, const char *on)
+/* It was done, and so whoever depends on it might have run. */
+static void test_join__a_task_that_was_met_is_waited_for_once_it_is_a_member(void **state)
 {
-	uint32_t tasks[4];
-	size_t count = 0;
-	for (; *on; on++)
-		tasks[count++] = rec_machine_find(b->m, (struct rec_slice){on, 1});
-	assert_int_equal(rec_machine_depends(b->m, task, tasks, count, false), 0);
+	(void)state;
+	struct bench b;
+	struct rec_machine_options options = bench_options();
+	bench_open(&b, &options, 1);
+	uint32_t t = bench_add(&b, "t"), w;
+	struct rec_machine_task watched = {.id = rec_slice_of("w")};
+	assert_int_equal(rec_machine_add(b.m, &watched, &w), 0);
+	depends(&b, t, "w");
+	bench_link(&b);
+	bench_status(&b, w, REC_DONE);
+	bench_status(&b, t, REC_READY);
+	assert_phase(&b, t, QUEUED);
+	assert_int_equal(rec_machine_join(b.m, b.now, w), 0);
+	bench_audit(&b);
+	assert_phase(&b, t, WAITING);
+	bench_status(&b, w, REC_READY);
+	assert_string_equal(bench_plan(&b), "claim w slot 0: its turn\n");
+	bench_close(&b);
 }
+
+/* What is missing, and not in the batch, holds; a member that is missing does not exist any more, or will. */
+static void test_join__a_task_that_was_missing_no_longer_holds_others(void **state)
+{
+	(void)state;
+	struct bench b;
+	struct rec_machine_options options = bench_options();
+	options.wait = true;
+	bench_open(&b, &options, 1);
+	uint32_t t = bench_add(&b, "t"), w;
+	struct rec_machine_task watched = {.id = rec_slice_of("w")};
+	assert_int_equal(rec_machine_add(b.m, &watched, &w), 0);
+	depends(&b, t, "w");
+	bench_link(&b);
+	bench_status(&b, w, REC_STATUS_ABSENT);
+	bench_status(&b, t, REC_READY);
+	assert_int_equal(rec_machine_hold(b.m, t), REC_HOLD_MISSING);
+	bench_plan(&b);
+	assert_int_equal(rec_machine_join(b.m, b.now, w), 0);
+	bench_audit(&b);
+	assert_string_equal(bench_plan(&b), "look t: its dependencies changed\n");
+	bench_status(&b, t, REC_READY);
+	assert_phase(&b, t, WAITING);
+	bench_close(&b);
+}
+
+/* ---- Dependencies that change ---- */
 
 static void test_link__each_dependency_counts_once_and_can_be_asked_for(void **state)
 {
@@ -519,6 +566,8 @@ int main(void)
 		cmocka_unit_test(test_ahead__lost_before_the_one_that_runs_leaves_that_one_alone),
 		cmocka_unit_test(test_ahead__not_at_all_if_unwanted),
 		cmocka_unit_test(test_join__a_watched_task_becomes_a_member),
+		cmocka_unit_test(test_join__a_task_that_was_met_is_waited_for_once_it_is_a_member),
+		cmocka_unit_test(test_join__a_task_that_was_missing_no_longer_holds_others),
 		cmocka_unit_test(test_join__a_watched_attempt_counts_once_its_task_is_a_member),
 		cmocka_unit_test(test_link__each_dependency_counts_once_and_can_be_asked_for),
 		cmocka_unit_test(test_link__many_changes_leave_no_waste),

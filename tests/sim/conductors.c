@@ -16,7 +16,7 @@ static struct rec_driver_options driver_options(struct sim_conductor *c)
 		.owner = rec_slice_of(c->owner),
 		.machine = w->options.machine,
 		.reconcile_interval_us = 30 * SIM_SECOND,
-		.all_ready = w->options.wait,
+		.all_ready = w->options.wait || w->options.all_ready,
 	};
 	options.machine.planted = w->options.planted;
 	options.machine.wait = w->options.wait;

@@ -76,6 +76,7 @@ struct sim_options {
 	struct rec_machine_options machine; /* for every batch */
 	bool wait;
 };
+	bool all_ready; /* also without wait, where nothing may follow from it */
 /* Sizes, limits and durations that follow from the seed. */
 struct sim_options sim_options_from_seed(uint64_t seed);
 
