@@ -179,7 +179,7 @@ static int retry_failed(struct rec_driver *d, const struct rec_effect *effect, e
 	if (!effect->retry_failed || *status != REC_FAILED)
 		return 0;
 	int r = rec_store_set_status(d->store, rec_machine_id(d->m, effect->task), REC_FAILED, REC_READY, status,
-				     rec_moves_add, &d->moves, error);
+				     rec_driver_moved, d, error);
 	*status = r == 0 ? REC_READY : *status;
 	return r > 0 ? 0 : r;
 }
@@ -283,7 +283,7 @@ static int requeue_do(struct rec_driver *d, const struct rec_effect *effect, str
 	if (verdict.action != REC_REQUEUE || fact.status != REC_BLOCKED)
 		return rec_driver_result_add(d, &lost, error);
 	r = rec_store_set_status(d->store, rec_machine_id(d->m, effect->task), REC_BLOCKED, REC_READY, NULL,
-				 rec_moves_add, &d->moves, error);
+				 rec_driver_moved, d, error);
 	if (r > 0)
 		return rec_driver_result_add(d, &lost, error);
 	struct rec_seen seen = effect->seen;
@@ -358,7 +358,7 @@ static int group_fill(struct rec_driver *d, const struct rec_plan *plan, struct 
 
 static void group_clear(struct rec_driver *d)
 {
-	d->result_count = 0;
+	d->result_count = d->moved_count = 0;
 	rec_moves_release(&d->moves);
 	rec_arena_release(&d->arena);
 }

@@ -86,6 +86,22 @@ static int changed_in_group(void *context, struct rec_slice id)
 	return settled ? 0 : changed(context, id);
 }
 
+void rec_driver_moved(void *driver, const struct rec_rollup_change *change)
+{
+	struct rec_driver *d = driver;
+	uint32_t task = rec_machine_find(d->m, change->id);
+	void *moved = d->moved;
+	rec_moves_add(&d->moves, change);
+	if (task == NONE)
+		return;
+	int r = rec_grow(d->allocator, &moved, &d->moved_capacity, d->moved_count + 1, sizeof *d->moved);
+	d->moved = moved;
+	if (r)
+		d->moves.failed = true; /* which fails the group */
+	else
+		d->moved[d->moved_count++] = task;
+}
+
 /* These change what is believed of a member to what is stored now, or ask for a look themselves. */
 static bool settles(const struct rec_driver *d, const struct rec_machine_event *result)
 {
@@ -94,6 +110,7 @@ static bool settles(const struct rec_driver *d, const struct rec_machine_event *
 		result->kind == REC_ON_REQUEUED);
 }
 
+/* A task that a roll-up of the group moved is not what its result says. */
 static int settled_mark(struct rec_driver *d)
 {
 	int r = 0;
@@ -103,6 +120,9 @@ static int settled_mark(struct rec_driver *d)
 			if (!r)
 				d->owed[d->results[i].task] |= OWED_SETTLED;
 		}
+	for (size_t i = 0; i < d->moved_count; i++)
+		if (d->moved[i] < d->owed_capacity)
+			d->owed[d->moved[i]] &= (uint8_t)~OWED_SETTLED;
 	return r;
 }
 

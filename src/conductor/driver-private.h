@@ -53,6 +53,8 @@ struct rec_driver {
 	struct rec_store *store;
 	struct rec_machine *m;
 	struct rec_moves moves;
+	uint32_t *moved; /* tasks that a roll-up of the open group moved */
+	size_t moved_count, moved_capacity;
 
 	struct news news;
 	struct live *live;
@@ -157,6 +159,8 @@ int rec_driver_owe_look(struct rec_driver *d, uint32_t task);
 int rec_driver_stranger_add(struct rec_driver *d, struct rec_slice id);
 /* What changed is owed a look. 0, or what the store says. */
 int rec_driver_feed_read(struct rec_driver *d, struct rec_error *error);
+/* A rec_rollup_fn with the driver as its context: for the log, and for the feed at the end of the group. */
+void rec_driver_moved(void *driver, const struct rec_rollup_change *change);
 /* The same at the end of a group, for what was written in it and before; about tasks whose results the group holds
  * nothing more need be known. Counts with the commit. */
 int rec_driver_feed_read_in_group(struct rec_driver *d, struct rec_error *error);

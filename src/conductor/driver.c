@@ -425,6 +425,7 @@ struct rec_driver *rec_driver_free(struct rec_driver *d)
 	rec_free(d->allocator, d->told);
 	rec_free(d->allocator, d->claimed);
 	rec_free(d->allocator, d->joined);
+	rec_free(d->allocator, d->moved);
 	rec_machine_free(d->m);
 	return rec_free(d->allocator, d);
 }
@@ -485,8 +486,8 @@ int rec_driver_new(const struct rec_driver_options *options, struct rec_driver *
 	d->allocator = options->allocator;
 	d->options = *options;
 	d->options.machine.allocator = options->allocator;
-	d->store = options->store;
 	d->options.all_ready = options->all_ready && options->machine.wait;
+	d->store = options->store;
 	d->clock = options->clock ? options->clock : &rec_clock_real;
 	rec_arena_init(&d->arena, d->allocator);
 	rec_arena_init(&d->strangers_arena, d->allocator);
@@ -500,7 +501,7 @@ int rec_driver_new(const struct rec_driver_options *options, struct rec_driver *
 		rec_driver_free(d);
 		return r;
 	}
-	rec_store_on_rollup(d->store, rec_moves_add, &d->moves);
+	rec_store_on_rollup(d->store, rec_driver_moved, d);
 	*ret_driver = d;
 	return 0;
 }

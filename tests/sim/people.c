@@ -123,6 +123,7 @@ static int task_create(struct sim *w, unsigned task, enum rec_status status, uns
 {
 	struct rec_slice ids[SIM_TASKS_MAX];
 	char at[REC_TIMESTAMP_BYTES];
+	int parent = w->tasks[task].parent;
 	struct rec_task made = {
 		.id = id_of(w, task),
 		.title = rec_slice_of("work"),
@@ -132,16 +133,35 @@ static int task_create(struct sim *w, unsigned task, enum rec_status status, uns
 		.is_leaf = !sim_chance(w, 30),
 		.created_at = rec_slice_of(rec_timestamp_format(w->clock.now_wall_us, at)),
 	};
+	if (parent >= 0)
+		made.parent_id = id_of(w, (unsigned)parent);
 	dependencies_fill(w, depends_on, ids, &made.depends_on_count);
 	return rec_store_create(w->keeper, &made, NULL);
 }
 
+void sim_parent_moved(void *context, const struct rec_rollup_change *change)
+{
+	struct sim *w = context;
+	int task = sim_task_find(w, change->id);
+	if (task >= 0)
+		remember_bad(w, (unsigned)task, change->to);
+	sim_say(w, "%.*s follows its children: %s -> %s", (int)change->id.length, change->id.data,
+		rec_status_text(change->from), rec_status_text(change->to));
+}
+
 unsigned sim_task_add(struct sim *w, enum rec_status status, unsigned depends_on)
+{
+	bool child = w->task_count && (w->options.faults & SIM_PARENTS) && sim_chance(w, 3);
+	return sim_child_add(w, status, depends_on, child ? (int)sim_choose(w, w->task_count) : -1);
+}
+
+unsigned sim_child_add(struct sim *w, enum rec_status status, unsigned depends_on, int parent)
 {
 	unsigned task = w->task_count;
 	if (task == SIM_TASKS_MAX)
 		return task - 1;
 	snprintf(w->tasks[task].id, sizeof w->tasks[task].id, "t%u", task);
+	w->tasks[task].parent = parent;
 	w->task_count++;
 	if (task_create(w, task, status, depends_on)) {
 		w->task_count--;

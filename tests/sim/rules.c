@@ -118,8 +118,17 @@ static bool may_requeue(struct sim *w, struct rec_store *inner, struct rec_slice
 	return may;
 }
 
-/* Only these, each where what was stored is what justified it: claims, ends, requeues, and a second try of what the
- * worker itself called failed. Whatever else is stored came from outside and stands. */
+/* A parent's status follows its children's. */
+static bool follows_children(struct rec_store *inner, struct rec_slice id, enum rec_status to)
+{
+	uint64_t counts[REC_STATUS_COUNT] = {0}, unrecognised = 0;
+	struct rec_error error;
+	return inner->ops->children(inner, id, counts, &unrecognised, &error) == 0 && !unrecognised &&
+	       rec_rollup(counts) == to;
+}
+
+/* Only these, each where what was stored is what justified it: claims, ends, requeues, what a parent's children say,
+ * and a second try of what the worker itself called failed. Whatever else is stored came from outside and stands. */
 void sim_rules_at_status(struct sim_conductor *c, struct rec_store *inner, struct rec_slice id, enum rec_status now,
 			 enum rec_status from, enum rec_status to)
 {
@@ -127,7 +136,9 @@ void sim_rules_at_status(struct sim_conductor *c, struct rec_store *inner, struc
 	const char *name = task < 0 ? "?" : c->w->tasks[task].id;
 	bool requeue = from == REC_BLOCKED && to == REC_READY && may_requeue(c->w, inner, id);
 	bool legal = from == REC_IN_PROGRESS || (from == REC_READY && to == REC_IN_PROGRESS) || requeue ||
-		     (from == REC_FAILED && to == REC_READY);
+		     (from == REC_FAILED && to == REC_READY) || follows_children(inner, id, to);
+	if (task >= 0 && to != REC_IN_PROGRESS && to != REC_READY && follows_children(inner, id, to))
+		c->w->tasks[task].bad = true;
 	if (now != from)
 		sim_broken(c->w, "%s: outside status %s is overwritten by %s", name, rec_status_text(now),
 			   rec_status_text(to));
@@ -233,6 +244,8 @@ static void member_check(struct sim *w, const struct rec_machine *m, uint32_t ta
 		sim_broken(w, "the batch ends while %s runs", id);
 	if (phase == REC_PHASE_HELD && believed != stored)
 		sim_broken(w, "%s is held as %s, but it is %s", id, rec_status_text(believed), rec_status_text(stored));
+	if (phase == REC_PHASE_FINISHED && stored == REC_FAILED && believed != REC_FAILED)
+		sim_broken(w, "%s counts as %s, but it has failed", id, rec_status_text(believed));
 	if (phase == REC_PHASE_FINISHED && believed != stored && !rec_status_terminal(stored))
 		sim_say(w, "%s: finished as %s, stored %s", id, rec_status_text(believed), rec_status_text(stored));
 }

@@ -47,6 +47,7 @@ enum sim_fault {
 	SIM_NO_MEMORY = 256,   /* a conductor's next allocations may fail */
 	SIM_ALL_FAULTS = 511,
 	SIM_TRACKERS = 512, /* issues change, trackers lie, lag, reorder and fail; drawn apart from the others */
+	SIM_PARENTS = 1024, /* some tasks are children of others, whose status follows; drawn apart too */
 };
 /* Beside enum rec_planted: a pass over links forgets what it knew. */
 #define SIM_PLANTED_FORGETS 0x10000u
@@ -75,14 +76,15 @@ struct sim_options {
 	bool trace;                         /* tell everything on stderr */
 	struct rec_machine_options machine; /* for every batch */
 	bool wait;
-};
 	bool all_ready; /* also without wait, where nothing may follow from it */
+};
 /* Sizes, limits and durations that follow from the seed. */
 struct sim_options sim_options_from_seed(uint64_t seed);
 
 struct sim_task {
 	char id[8];
 	bool made;
+	int parent;       /* -1: none */
 	bool bad;         /* since its claim its status was, at some moment, one that stops a child */
 	int64_t children; /* how many were started, in all */
 	int scripts[8];   /* what its next children do; -1: as the seed says */
@@ -289,6 +291,9 @@ void sim_people_act(struct sim *w);
 /* In quiet: whatever would keep a batch open for ever is settled. */
 void sim_people_settle(struct sim *w);
 unsigned sim_task_add(struct sim *w, enum rec_status status, unsigned depends_on);
+unsigned sim_child_add(struct sim *w, enum rec_status status, unsigned depends_on, int parent); /* -1: of nobody */
+/* A roll-up moved a task that may be running: a rec_rollup_fn with the world as its context. */
+void sim_parent_moved(void *context, const struct rec_rollup_change *change);
 bool sim_status_set(struct sim *w, unsigned task, enum rec_status to, const char *who);
 enum rec_status sim_status_of(struct sim *w, unsigned task);
 bool sim_blocker_add(struct sim *w, unsigned task);

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -70,12 +71,17 @@ static inline void until_ended(struct story *s)
 	sim_rules_at_the_end(&s->w);
 }
 
-static inline bool runs(struct story *s, unsigned number)
+static inline struct sim_process *process_of(struct story *s, unsigned number)
 {
 	for (unsigned i = 0; i < SIM_PROCESSES_MAX; i++)
 		if (s->w.processes[i].alive && s->w.processes[i].task == number)
-			return true;
-	return false;
+			return &s->w.processes[i];
+	return NULL;
+}
+
+static inline bool runs(struct story *s, unsigned number)
+{
+	return process_of(s, number) != NULL;
 }
 
 /* No further in time than it takes. */
@@ -112,21 +118,30 @@ static inline const struct rec_machine *machine(struct story *s)
 
 /* Events of a name about a task (NULL: any). */
 struct event_count {
-	const char *name, *task;
+	const char *name, *task, *detail; /* how its detail begins */
 	unsigned count;
 };
 
 static inline int event_match(void *context, const struct rec_event *event)
 {
 	struct event_count *c = context;
-	c->count +=
-		rec_slice_equal(event->event, S(c->name)) && (!c->task || rec_slice_equal(event->task_id, S(c->task)));
+	size_t length = c->detail ? strlen(c->detail) : 0;
+	c->count += rec_slice_equal(event->event, S(c->name)) &&
+		    (!c->task || rec_slice_equal(event->task_id, S(c->task))) && event->detail.length >= length &&
+		    (!length || memcmp(event->detail.data, c->detail, length) == 0);
 	return 0;
 }
 
 static inline unsigned events(struct story *s, const char *name, const char *id)
 {
-	struct event_count c = {name, id, 0};
+	struct event_count c = {name, id, NULL, 0};
+	assert_int_equal(rec_store_events(s->w.keeper, 0, 0, event_match, &c, NULL), 0);
+	return c.count;
+}
+
+static inline unsigned events_with(struct story *s, const char *name, const char *detail)
+{
+	struct event_count c = {name, NULL, detail, 0};
 	assert_int_equal(rec_store_events(s->w.keeper, 0, 0, event_match, &c, NULL), 0);
 	return c.count;
 }

@@ -295,6 +295,74 @@ static void test_dependency__edited_while_it_waits_it_runs_as_soon_as_it_may(voi
 	story_close(s);
 }
 
+static void ends_now(struct story *s, unsigned number, enum sim_script script)
+{
+	struct sim_process *p = process_of(s, number);
+	assert_true(p != NULL);
+	if (!p)
+		return;
+	p->script = script;
+	p->next_us = s->w.clock.now_monotonic_us;
+}
+
+/* It ran before somebody gave it a child, and both end at once: it is what its child makes of it, not what its own end
+ * said. */
+static void test_lost_update__a_parent_that_its_child_fails_with_the_same_commit_counts_as_failed(void **state)
+{
+	(void)state;
+	struct story *s = story_open(2, 1);
+	unsigned parent = task(s, REC_READY, 0, SIM_HANG, SIM_HANG);
+	sim_batch_start(&s->w, 0, 0);
+	s->w.options.wait = true;
+	until_it_runs(s, parent);
+	unsigned child = sim_child_add(&s->w, REC_READY, 0, (int)parent);
+	s->w.tasks[child].scripts[0] = SIM_HANG;
+	s->w.tasks[child].script_count = 1;
+	until_it_runs(s, child);
+	ends_now(s, parent, SIM_SUCCEED);
+	ends_now(s, child, SIM_FAIL);
+	sim_processes_act(&s->w);
+	sim_shims_act(&s->w);
+	sim_conductor_turn(&s->w.conductors[0]);
+	assert_status(s, parent, REC_FAILED);
+	until_ended(s);
+	assert_int_equal(events_with(s, "BATCH_PARTIAL", "0 done, 2 failed"), 1);
+	story_close(s);
+}
+
+static void test_join__a_dependency_that_becomes_ready_is_taken_by_a_waiting_batch(void **state)
+{
+	(void)state;
+	struct story *s = story_open(1, 1);
+	s->w.options.wait = true;
+	unsigned t0 = task(s, REC_BACKLOG, 0, SIM_SUCCEED, SIM_SUCCEED);
+	unsigned t1 = task(s, REC_READY, 1, SIM_SUCCEED, SIM_SUCCEED);
+	sim_batch_start(&s->w, 0, 1u << t1);
+	rounds(s, 5);
+	assert_children(s, t1, 0);
+	sim_status_set(&s->w, t0, REC_READY, "person");
+	until_ended(s);
+	assert_children(s, t0, 1);
+	assert_children(s, t1, 1);
+	assert_int_equal(events(s, "BATCH_TASK_JOINED", "t0"), 1);
+	story_close(s);
+}
+
+static void test_join__a_batch_that_does_not_wait_takes_nothing_that_becomes_ready_later(void **state)
+{
+	(void)state;
+	struct story *s = story_open(1, 1);
+	s->w.options.all_ready = true;
+	unsigned t0 = task(s, REC_READY, 0, SIM_SUCCEED, SIM_SUCCEED);
+	sim_batch_start(&s->w, 0, 0);
+	until_it_runs(s, t0);
+	unsigned later = sim_task_add(&s->w, REC_READY, 0);
+	until_ended(s);
+	assert_status(s, t0, REC_DONE);
+	assert_status(s, later, REC_READY);
+	story_close(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -312,6 +380,9 @@ int main(void)
 		cmocka_unit_test(test_b36__a_ring_is_told_once_and_the_rest_runs),
 		cmocka_unit_test(test_dependency__behind_one_that_was_withdrawn_it_is_held_and_the_batch_ends),
 		cmocka_unit_test(test_dependency__edited_while_it_waits_it_runs_as_soon_as_it_may),
+		cmocka_unit_test(test_lost_update__a_parent_that_its_child_fails_with_the_same_commit_counts_as_failed),
+		cmocka_unit_test(test_join__a_batch_that_does_not_wait_takes_nothing_that_becomes_ready_later),
+		cmocka_unit_test(test_join__a_dependency_that_becomes_ready_is_taken_by_a_waiting_batch),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

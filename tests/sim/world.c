@@ -253,6 +253,8 @@ struct sim_options sim_options_from_seed(uint64_t seed)
 	m->ahead_after = rec_random_below(&r, 3) != 0; /* worlds are too small for the usual number */
 	if (rec_random_below(&r, 3) == 0)
 		o.faults |= SIM_TRACKERS;
+	if (rec_random_below(&r, 4) == 0)
+		o.faults |= SIM_PARENTS;
 	return o;
 }
 
@@ -265,6 +267,7 @@ int sim_open(struct sim *w, const struct sim_options *options)
 	int r = rec_store_memory_open("", &store, &w->keeper, NULL);
 	if (r)
 		return r;
+	rec_store_on_rollup(w->keeper, sim_parent_moved, w);
 	r = sim_trackers_open(w);
 	if (r)
 		return r;
