@@ -12,13 +12,13 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/file.h"
 
-#define GH_TIME_MS 5000
+#define GH_TIME_US 5000000
+#define GH_LOOK_MS 5 /* so often it is looked whether it ended */
 #define HOST_BYTES_MAX 256
 
 void gh_token_protect(void)
@@ -63,11 +63,9 @@ static int from_file(const char *path, struct gh_token *token, struct rec_error 
 
 /* ---- gh ---- */
 
-static int64_t now_ms(void)
+static int64_t left_ms(int64_t until_us)
 {
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+	return (until_us - rec_clock_real.monotonic_us(rec_clock_real.context)) / 1000;
 }
 
 static pid_t gh_start(char *host, int output)
@@ -98,13 +96,12 @@ static pid_t gh_start(char *host, int output)
 	return pid;
 }
 
-/* What it prints, at most `capacity` bytes, until it ends or its time is over. */
-static size_t gh_output(int fd, char *text, size_t capacity)
+/* What it prints until it closes its output. 0: nothing, more than `capacity`, or not in time. */
+static size_t gh_output(int fd, char *text, size_t capacity, int64_t until_us)
 {
-	int64_t deadline = now_ms() + GH_TIME_MS;
 	size_t length = 0;
 	while (length < capacity) {
-		int64_t left = deadline - now_ms();
+		int64_t left = left_ms(until_us);
 		struct pollfd p = {.fd = fd, .events = POLLIN};
 		int ready = left > 0 ? poll(&p, 1, (int)left) : 0;
 		if (ready < 0 && errno == EINTR)
@@ -114,27 +111,39 @@ static size_t gh_output(int fd, char *text, size_t capacity)
 			return ready > 0 && n == 0 ? length : 0;
 		length += (size_t)n;
 	}
-	return 0; /* that is no token */
+	return 0;
+}
+
+/* Its status as waitpid has it; what does not end by then is killed. */
+static int gh_end(pid_t pid, int64_t until_us)
+{
+	int status = -1;
+	pid_t ended;
+	while ((ended = waitpid(pid, &status, WNOHANG)) == 0 && left_ms(until_us) > 0)
+		poll(NULL, 0, GH_LOOK_MS);
+	if (ended == 0) {
+		kill(pid, SIGKILL);
+		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+			;
+	}
+	return status;
 }
 
 static int from_gh(struct rec_slice host, struct gh_token *token)
 {
 	char name[HOST_BYTES_MAX], text[GH_TOKEN_BYTES_MAX + 2];
 	int ends[2], status = -1;
+	int64_t until_us = rec_clock_real.monotonic_us(rec_clock_real.context) + GH_TIME_US;
 	if (host.length >= sizeof name || pipe2(ends, O_CLOEXEC) < 0)
 		return REC_NOT_FOUND;
 	memcpy(name, host.data, host.length);
 	name[host.length] = 0;
 	pid_t pid = gh_start(name, ends[1]);
 	close(ends[1]);
-	size_t length = pid > 0 ? gh_output(ends[0], text, sizeof text) : 0;
+	size_t length = pid > 0 ? gh_output(ends[0], text, sizeof text, until_us) : 0;
 	close(ends[0]);
-	if (pid > 0) {
-		if (length == 0)
-			kill(pid, SIGKILL);
-		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-			;
-	}
+	if (pid > 0)
+		status = gh_end(pid, length ? until_us : 0);
 	int r = length && status == 0 ? gh_token_read((struct rec_slice){text, length}, token) : REC_E_INVALID;
 	explicit_bzero(text, sizeof text);
 	return r < 0 ? REC_NOT_FOUND : 0;

@@ -109,6 +109,15 @@ class Token(harness.Case):
         program.write_text("#!/bin/sh\necho no token >&2; exit 1\n", encoding="utf-8")
         self.assertEqual(self.ask_with(PATH=path), [False])
 
+    def test_gh_has_five_seconds_to_end(self):
+        """Not only to print: here it closes its output and stays."""
+        program = self.directory / "bin" / "gh"
+        program.parent.mkdir()
+        program.write_text("#!/bin/sh\ncat \"$HOME/token\"; exec >&-; exec sleep 1000\n", encoding="utf-8")
+        program.chmod(0o755)
+        self.token_file()
+        self.assertEqual(self.ask_with(PATH=f"{program.parent}:/usr/bin:/bin"), [False])
+
     def test_a_file_that_is_no_token_is_named_and_not_shown(self):
         for text in ("", "two words " + harness.TOKEN, "x" * 5000, "\x01"):
             helper = self.helper(None, "--token-file", self.token_file(text), token=None)
