@@ -10,6 +10,7 @@ static void test_token__what_is_one(void **state)
 	(void)state;
 	assert_int_equal(gh_token_read(rec_slice_of("\r\n\t ghp_1234 \r\n"), &token), 0);
 	assert_string_equal(token.text, "ghp_1234");
+	assert_int_equal(gh_token_read(rec_slice_of("azAZ09-._~+/="), &token), 0);
 	memset(longest, 'x', sizeof longest);
 	assert_int_equal(gh_token_read((struct rec_slice){longest, GH_TOKEN_BYTES_MAX}, &token), 0);
 	assert_int_equal(strlen(token.text), GH_TOKEN_BYTES_MAX);
@@ -18,9 +19,19 @@ static void test_token__what_is_one(void **state)
 
 static void test_token__what_is_none(void **state)
 {
-	static const char *const bad[] = {
-		"",           " ",        "\n",           "1234567",        "  1234567  ", "two words", "tab\tbed...",
-		"line\nline", "********", "\x7fghp_1234", "gh\xc3\xb6_1234"};
+	static const char *const bad[] = {"",
+					  " ",
+					  "\n",
+					  "1234567",
+					  "  1234567  ",
+					  "two words",
+					  "tab\tbed...",
+					  "line\nline",
+					  "********",
+					  "a\"b\"c\"d\"",
+					  "a\\b\\c\\d\\",
+					  "\x7fghp_1234",
+					  "gh\xc3\xb6_1234"};
 	struct gh_token token = {.text = "former"};
 	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)

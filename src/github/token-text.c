@@ -8,6 +8,12 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
+static bool is_of_token(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       (c && strchr("-._~+/=", c));
+}
+
 int gh_token_read(struct rec_slice text, struct gh_token *ret_token)
 {
 	while (text.length && is_blank(text.data[text.length - 1]))
@@ -19,7 +25,7 @@ int gh_token_read(struct rec_slice text, struct gh_token *ret_token)
 	if (text.length < GH_TOKEN_BYTES_MIN || text.length > GH_TOKEN_BYTES_MAX)
 		return REC_E_INVALID;
 	for (size_t i = 0; i < text.length; i++)
-		if (text.data[i] <= ' ' || text.data[i] > '~' || text.data[i] == '*')
+		if (!is_of_token(text.data[i]))
 			return REC_E_INVALID;
 	memcpy(ret_token->text, text.data, text.length);
 	ret_token->text[text.length] = 0;

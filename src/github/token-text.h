@@ -12,7 +12,8 @@ struct gh_token {
 	bool from_environment;
 };
 /* A token from what a file or a program gave: blanks around it are dropped. 0 or REC_E_INVALID (too short, too long, or
- * with anything but printable ASCII; with an asterisk, which could make one anew where one was hidden). */
+ * with anything but what a bearer token has by RFC 6750: none of that is written otherwise in JSON, and an asterisk
+ * could make a token anew where one was hidden). */
 int gh_token_read(struct rec_slice text, struct gh_token *ret_token);
 /* Puts asterisks over every place where the token stands. The last guard before anything leaves this process. */
 void gh_token_hide(const struct gh_token *token, char *data, size_t length);

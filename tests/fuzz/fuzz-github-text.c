@@ -2,6 +2,7 @@
  * as it was. */
 #include <stdio.h>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "fuzz.h"
 #include "github/item.h"
@@ -102,6 +103,16 @@ static void check_comments(struct rec_slice text, struct rec_arena *arena)
 	require(!found || text.length > strlen("[{\"body\":\"marker\"}]") - 1);
 }
 
+/* Whoever looks for it in JSON finds it: nothing in it is escaped there. */
+static void check_token_json(struct rec_slice token)
+{
+	struct rec_buffer b;
+	rec_buffer_init(&b, NULL, SIZE_MAX);
+	require(rec_json_write_string(&b, token) == 0);
+	require(b.length == token.length + 2 && memcmp(b.data + 1, token.data, token.length) == 0);
+	rec_buffer_release(&b);
+}
+
 /* The first line is the token, the rest what is said. */
 static void check_token(struct rec_slice text)
 {
@@ -112,6 +123,7 @@ static void check_token(struct rec_slice text)
 		return;
 	size_t wanted = strlen(token.text), rest = text.length - length;
 	require(wanted >= GH_TOKEN_BYTES_MIN && wanted <= GH_TOKEN_BYTES_MAX && wanted <= length);
+	check_token_json(rec_slice_of(token.text));
 	char *said = rec_zalloc(NULL, rest, 1);
 	require(said != NULL);
 	memcpy(said, end, rest);
