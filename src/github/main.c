@@ -70,6 +70,16 @@ static void token_renew(struct helper *h)
 
 /* ---- Requests ---- */
 
+/* A message may repeat the token, and be cut in the middle of it later: it is hidden where it comes in. */
+static void ask_send(struct helper *h, const struct gh_ask *ask, int64_t left_ms)
+{
+	struct gh_response *r = &h->response;
+	gh_http_send(h->http, ask, left_ms, r);
+	if (r->body.length)
+		gh_token_hide(&h->token, r->body.data, r->body.length);
+	h->token_refused = r->status == 401;
+}
+
 static int fetch_run(struct helper *h, const struct gh_request *request)
 {
 	struct gh_pass *pass = NULL;
@@ -79,8 +89,7 @@ static int fetch_run(struct helper *h, const struct gh_request *request)
 	token_renew(h);
 	int r = gh_pass_new(NULL, &h->place, request, h->token.text[0] != 0, &h->holds, wall_us(), &pass);
 	while (r == 0 && (r = gh_pass_next(pass, monotonic_ms() - begin, &ask)) == 0) {
-		gh_http_send(h->http, ask, request->deadline_ms - (monotonic_ms() - begin), &h->response);
-		h->token_refused = h->response.status == 401;
+		ask_send(h, ask, request->deadline_ms - (monotonic_ms() - begin));
 		r = gh_pass_answer(pass, &h->response, wall_us());
 	}
 	if (r == REC_END)
@@ -100,8 +109,7 @@ static int close_run(struct helper *h, const struct gh_request *request)
 	token_renew(h);
 	gh_close_init(&c, NULL, &h->place, request, h->token.text[0] != 0);
 	while ((r = gh_close_next(&c, monotonic_ms() - begin, &ask)) == 0) {
-		gh_http_send(h->http, ask, request->deadline_ms - (monotonic_ms() - begin), &h->response);
-		h->token_refused = h->response.status == 401;
+		ask_send(h, ask, request->deadline_ms - (monotonic_ms() - begin));
 		r = gh_close_answer(&c, &h->response, wall_us());
 		if (r < 0)
 			break;

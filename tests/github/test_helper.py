@@ -136,6 +136,11 @@ class Token(harness.Case):
         observations, answer = self.fetch(helper, "acme/app/issues/7")
         self.assertIn("***", observations["acme/app/issues/7"]["problem"] + answer.get("problem", ""))
 
+    def test_nor_the_part_of_it_that_a_cut_leaves(self):
+        problem = self.one("echo", "x" * 80 + harness.TOKEN)[0]["problem"]
+        self.assertTrue(problem.endswith("**..."), problem)
+        self.assertNotIn(harness.TOKEN[:4], problem)
+
     def test_a_newer_token_is_taken_from_the_file_after_a_refusal(self):
         loopback = self.github("token-changes")
         path = self.token_file("old-token")
