@@ -170,7 +170,7 @@ static int line_run(struct helper *h, struct rec_slice line)
 
 /* ---- Lines ---- */
 
-static int out_write(struct helper *h)
+static int out_write(struct helper *h, struct rec_error *error)
 {
 	size_t done = 0;
 	if (h->out.length == 0)
@@ -179,26 +179,25 @@ static int out_write(struct helper *h)
 	while (done < h->out.length) {
 		ssize_t n = write(STDOUT_FILENO, h->out.data + done, h->out.length - done);
 		if (n < 0 && errno != EINTR)
-			return REC_E_IO;
+			return rec_fail_errno(error, errno, "standard output");
 		done += n > 0 ? (size_t)n : 0;
 	}
 	return 0;
 }
 
-static int line_take(struct helper *h, struct rec_slice line)
+static int line_take(struct helper *h, struct rec_slice line, struct rec_error *error)
 {
-	int r = 0;
 	if (h->too_long) {
 		h->too_long = false;
 		return complain("request: a line of more than 4 MiB");
 	}
-	if (line.length > 0)
-		r = line_run(h, line);
-	return r == 0 && line.length > 0 ? out_write(h) : r;
+	if (line.length == 0)
+		return 0;
+	return line_run(h, line) < 0 ? rec_fail_nomem(error) : out_write(h, error);
 }
 
 /* Every whole line that was read. */
-static int lines_take(struct helper *h)
+static int lines_take(struct helper *h, struct rec_error *error)
 {
 	size_t begin = 0;
 	int r = 0;
@@ -208,7 +207,7 @@ static int lines_take(struct helper *h)
 			break;
 		struct rec_slice line = {h->in.data + begin, (size_t)(end - h->in.data) - begin};
 		begin += line.length + 1;
-		r = line_take(h, line);
+		r = line_take(h, line, error);
 	}
 	rec_buffer_consume(&h->in, begin);
 	if (h->in.length > GH_LINE_BYTES_MAX) {
@@ -218,19 +217,19 @@ static int lines_take(struct helper *h)
 	return r;
 }
 
-static int serve(struct helper *h)
+static int serve(struct helper *h, struct rec_error *error)
 {
 	for (;;) {
 		char *space = rec_buffer_space(&h->in, READ_BYTES);
 		if (!space)
-			return REC_E_NOMEM;
+			return rec_fail_nomem(error);
 		ssize_t n = read(STDIN_FILENO, space, READ_BYTES);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return n < 0 ? REC_E_IO : 0;
+			return n < 0 ? rec_fail_errno(error, errno, "standard input") : 0;
 		rec_buffer_added(&h->in, (size_t)n);
-		int r = lines_take(h);
+		int r = lines_take(h, error);
 		if (r < 0)
 			return r;
 	}
@@ -304,7 +303,8 @@ static int helper_begin(struct helper *h, const struct arguments *arguments, str
 		r = token_begin(h, error);
 	if (r < 0)
 		return r;
-	file_mode_warn(arguments->token_file);
+	if (!h->token.from_environment)
+		file_mode_warn(arguments->token_file);
 	if (!h->token.text[0])
 		fprintf(stderr, "reconciler-github: no token (GITHUB_TOKEN, GH_TOKEN, token_file, gh auth login): "
 				"only public repositories, 60 requests an hour\n");
@@ -327,10 +327,10 @@ int main(int argc, char **argv)
 	gh_response_init(&h.response, NULL);
 	gh_holds_init(&h.holds, NULL, rec_random_u64());
 	r = helper_begin(&h, &arguments, &error);
+	if (r == 0)
+		r = serve(&h, &error);
 	if (r < 0)
 		fprintf(stderr, "reconciler-github: %s\n", error.message);
-	else
-		r = serve(&h);
 	gh_http_free(h.http);
 	gh_token_forget(&h.token);
 	gh_response_release(&h.response);

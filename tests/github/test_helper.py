@@ -59,6 +59,14 @@ class Lines(harness.Case):
             self.assertGreater(len(result.stderr), len("reconciler-github: \n"), bad)
 
 
+    def test_what_cannot_be_written_is_said(self):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([harness.HELPER, "--api-url", "http://127.0.0.1:9"], input='{"id":1,"method":"hello","protocol":1}\n',
+                                  stdout=full, stderr=subprocess.PIPE, text=True, env=dict(self.environment, GITHUB_TOKEN=harness.TOKEN),
+                                  timeout=30, check=False)
+        self.assertEqual((done.returncode, done.stderr), (2, "reconciler-github: standard output: No space left on device\n"))
+
+
 class Loading(unittest.TestCase):
     def test_no_other_program_loads_libcurl(self):
         def needed(program):
@@ -117,6 +125,15 @@ class Token(harness.Case):
         program.chmod(0o755)
         self.token_file()
         self.assertEqual(self.ask_with(PATH=f"{program.parent}:/usr/bin:/bin"), [False])
+
+    def test_a_file_that_others_may_read_is_warned_of_if_it_is_used(self):
+        path = self.token_file()
+        pathlib.Path(path).chmod(0o640)
+        self.helper(None, "--token-file", path).end()
+        err = self.directory / "helper.err"
+        self.assertEqual(err.read_text(encoding="utf-8"), "")
+        self.helper(None, "--token-file", path, token=None).end()
+        self.assertEqual(err.read_text(encoding="utf-8"), f"reconciler-github: {path}: others may read this token (chmod 600)\n")
 
     def test_a_file_that_is_no_token_is_named_and_not_shown(self):
         for text in ("", "two words " + harness.TOKEN, "x" * 5000, "\x01"):
