@@ -261,10 +261,8 @@ static void item_answer(struct gh_pass *pass, struct pass_link *link, const stru
 		pass_settle_gone(pass, link, problem);
 	else if (r->status == 410 && link->at.pull)
 		link->need = NEED_PULL;
-	else if (r->status == 403 || r->status == 451)
-		pass_settle_refused(pass, link, problem);
 	else
-		pass_settle_unknown(pass, link, problem);
+		pass_settle_by_status(pass, link, r->status, problem);
 }
 
 /* /pulls/N says whether it was merged; what /issues/N said, if anything, stands for the rest. */

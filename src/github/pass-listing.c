@@ -263,10 +263,8 @@ static void listing_refused(struct gh_pass *pass, const struct gh_response *r, s
 	struct rec_slice problem = pass_checked(pass, gh_answer_problem(r, message, &pass->arena));
 	for (size_t i = repo->first; i < repo->first + repo->count; i++) {
 		struct pass_link *link = &pass->links[pass->order[i]];
-		if (link->need == NEED_LISTING && r->status == 403)
-			pass_settle_refused(pass, link, problem);
-		else if (link->need == NEED_LISTING)
-			pass_settle_unknown(pass, link, problem);
+		if (link->need == NEED_LISTING)
+			pass_settle_by_status(pass, link, r->status, problem);
 	}
 	repo_done(pass);
 }

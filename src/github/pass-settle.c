@@ -142,6 +142,14 @@ void pass_settle_refused(struct gh_pass *pass, struct pass_link *link, struct re
 		pass->failed = REC_E_NOMEM;
 }
 
+void pass_settle_by_status(struct gh_pass *pass, struct pass_link *link, int status, struct rec_slice problem)
+{
+	if (status == 403 || status == 451)
+		pass_settle_refused(pass, link, problem);
+	else
+		pass_settle_unknown(pass, link, problem);
+}
+
 void pass_settle_gone(struct gh_pass *pass, struct pass_link *link, struct rec_slice problem)
 {
 	pass_settle_unknown(pass, link, problem);

@@ -469,6 +469,26 @@ static void test_batch__without_it_a_hundred_are_read_singly_and_the_next_pass_g
 
 /* ---- Listings that are refused ---- */
 
+static void test_listing__refused_is_not_asked_again_at_once(void **state)
+{
+	(void)state;
+	const int statuses[] = {403, 451};
+	const struct test_step nothing[] = {{0}};
+	for (size_t i = 0; i < 2; i++) {
+		const struct test_step refused[] = {{SINCE, statuses[i], NULL, "{\"message\":\"no\"}"}, {0}};
+		struct gh_holds holds;
+		struct test_run run;
+		gh_holds_init(&holds, NULL, 1);
+		test_run_init(&run);
+		run.holds = &holds;
+		const char *line = FETCH_FROM(QUIET_LINKS, CURSOR(""));
+		assert_int_equal(test_pass_with(&run, NULL, line, refused), 0);
+		assert_int_equal(test_pass_with(&run, NULL, line, nothing), 0);
+		test_run_release(&run);
+		gh_holds_release(&holds);
+	}
+}
+
 static void test_listing__a_repository_that_is_not_seen_makes_nothing_gone(void **state)
 {
 	(void)state;
@@ -554,6 +574,7 @@ int main(void)
 		cmocka_unit_test(test_batch__errors_with_status_200),
 		cmocka_unit_test_setup_teardown(
 			test_batch__without_it_a_hundred_are_read_singly_and_the_next_pass_goes_on, setup, teardown),
+		cmocka_unit_test(test_listing__refused_is_not_asked_again_at_once),
 		cmocka_unit_test(test_listing__a_repository_that_is_not_seen_makes_nothing_gone),
 		cmocka_unit_test(test_listing__a_renamed_repository_is_read_link_by_link),
 		cmocka_unit_test(test_listing__memory_that_runs_out),
