@@ -116,6 +116,7 @@ const scenarios = {
   huge: () => ({ ...answer(200, undefined), text: " ".repeat(17 << 20) }),
   bomb: () => ({ ...answer(200, undefined, { "content-encoding": "gzip" }), bytes: zlib.gzipSync(Buffer.alloc(64 << 20, 32)) }),
   hang: () => ({ hang: true }),
+  "by-repository": (r) => scenarios[ITEM.exec(r.path)[2]](r), // acme/NAME plays the scenario of that name
   reset: () => ({ reset: true }),
   garbage: () => ({ garbage: true }),
   "endless-headers": () => answer(200, issue(7), Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`x-filler-${i}`, "y".repeat(60)]))),
