@@ -23,7 +23,7 @@ int gh_batch_write(struct rec_buffer *out, const struct gh_batch_asked *asked, s
 					  (int)asked[i].repo.length, asked[i].repo.data);
 		rec_buffer_printf(out, "i%zu:issueOrPullRequest(number:%" PRId64 "){...f}", i, asked[i].number);
 	}
-	rec_buffer_add_text(out, "}rateLimit{limit cost remaining resetAt}}");
+	rec_buffer_add_text(out, "}}");
 	rec_buffer_add_text(out, fields);
 	return rec_buffer_add_text(out, "\"}");
 }
@@ -63,39 +63,17 @@ static int repository_take(struct gh_document *d, struct rec_arena *arena, size_
 	return r == REC_END ? 0 : r;
 }
 
-static int rate_take(struct gh_document *d, struct gh_batch_answer *answer)
-{
-	static const char *const names[] = {"limit", "remaining", NULL};
-	int r = 0;
-	if (d->token.type != REC_JSON_OBJECT_BEGIN)
-		return gh_document_skip(d);
-	while (r == 0 && (r = gh_document_key(d)) == 0) {
-		int name = gh_document_name(d, names);
-		int64_t value = -1;
-		r = gh_document_next(d);
-		if (r == 0 && name >= 0 && d->token.type == REC_JSON_NUMBER &&
-		    rec_json_int64(d->token.text, &value) == 0)
-			*(name == 0 ? &answer->limit : &answer->remaining) = value < 0 ? -1 : value;
-		if (r == 0)
-			r = gh_document_skip(d);
-	}
-	return r == REC_END ? 0 : r;
-}
-
 static int data_take(struct gh_document *d, struct rec_arena *arena, size_t count, struct gh_batch_answer *answer)
 {
-	static const char *const names[] = {"rateLimit", NULL};
 	int r = 0;
 	if (d->token.type != REC_JSON_OBJECT_BEGIN)
 		return gh_document_skip(d);
 	answer->data = true;
 	while (r == 0 && (r = gh_document_key(d)) == 0) {
-		bool rate = gh_document_name(d, names) == 0, repository = alias_of(d->token.text, 'r') != SIZE_MAX;
+		bool repository = alias_of(d->token.text, 'r') != SIZE_MAX;
 		r = gh_document_next(d);
 		if (r == 0)
-			r = rate         ? rate_take(d, answer)
-			    : repository ? repository_take(d, arena, count, answer)
-					 : gh_document_skip(d);
+			r = repository ? repository_take(d, arena, count, answer) : gh_document_skip(d);
 	}
 	return r == REC_END ? 0 : r;
 }
@@ -191,7 +169,7 @@ int gh_batch_read(struct rec_slice body, struct rec_arena *arena, const size_t *
 {
 	static const char *const names[] = {"data", "errors", NULL};
 	struct gh_document d;
-	*ret_answer = (struct gh_batch_answer){.remaining = -1, .limit = -1};
+	*ret_answer = (struct gh_batch_answer){0};
 	if (count > GH_ITEMS_MAX)
 		return REC_E_LIMIT;
 	int r = gh_document_init(&d, arena->allocator, body);

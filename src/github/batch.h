@@ -28,7 +28,6 @@ struct gh_batch_answer {
 	bool limited;             /* an error of type RATE_LIMITED */
 	bool data;                /* there was a data object */
 	struct rec_slice message; /* of the first error */
-	int64_t remaining, limit; /* rateLimit; -1: not said */
 };
 /* repositories[i]: which rN the Nth asked item belongs to. 0, REC_E_INVALID, REC_E_NOMEM. */
 int gh_batch_read(struct rec_slice body, struct rec_arena *arena, const size_t *repositories, size_t count,

@@ -67,13 +67,14 @@ static int64_t number_of(const struct gh_document *d)
 
 static int state_take(const struct gh_document *d, struct rec_arena *arena, struct gh_item *item)
 {
-	int r = text_keep(d, arena, true, &item->word);
+	struct rec_slice word;
+	int r = text_keep(d, arena, true, &word);
 	item->state = GH_STATE_UNKNOWN;
-	if (rec_slice_equal(item->word, rec_slice_of("open")))
+	if (rec_slice_equal(word, rec_slice_of("open")))
 		item->state = GH_STATE_OPEN;
-	else if (rec_slice_equal(item->word, rec_slice_of("closed")))
+	else if (rec_slice_equal(word, rec_slice_of("closed")))
 		item->state = GH_STATE_CLOSED;
-	else if (rec_slice_equal(item->word, rec_slice_of("merged"))) {
+	else if (rec_slice_equal(word, rec_slice_of("merged"))) {
 		item->state = GH_STATE_CLOSED;
 		item->merged = GH_MERGED_YES;
 	}

@@ -24,7 +24,6 @@ enum gh_merged {
 struct gh_item {
 	int64_t number; /* 0: missing or not a number */
 	enum gh_state state;
-	struct rec_slice word;    /* the state as written */
 	struct rec_slice reason;  /* lower case; empty: none */
 	struct rec_slice updated; /* RFC 3339 as written; empty: missing or no time */
 	int64_t updated_us;

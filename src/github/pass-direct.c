@@ -61,7 +61,7 @@ static void fall_back(struct gh_pass *pass, size_t at, struct rec_slice problem)
 	if (pass->fallback_left > 0) {
 		link->need = NEED_ITEM;
 	} else {
-		pass_settle_unknown(pass, link, problem);
+		pass_settle_unknown(link, problem);
 		return;
 	}
 	if (--pass->fallback_left == 0)
@@ -91,7 +91,7 @@ static void batch_apply(struct gh_pass *pass, size_t at, enum gh_answered answer
 	case GH_ANSWERED_NO_REPO:
 		repo->sight = SIGHT_HIDDEN;
 		repo->hidden = rec_slice_of("the repository is not visible with this token");
-		pass_settle_unknown(pass, link, repo->hidden);
+		pass_settle_unknown(link, repo->hidden);
 		break;
 	case GH_ANSWERED_NO_ACCESS:
 		pass_settle_refused(pass, link, rec_slice_of("GitHub refuses access to it with this token"));
@@ -194,14 +194,13 @@ static void missing(struct gh_pass *pass, struct pass_link *link, struct rec_sli
 {
 	struct pass_repo *repo = &pass->repos[link->repo];
 	if (pass->ask.hops > 0)
-		pass_settle_unknown(
-			pass, link,
-			pass_checked(pass, gh_text(&pass->arena, "it moved to where this token cannot see it (%d)",
-						   r->status)));
+		pass_settle_unknown(link, pass_checked(pass, gh_text(&pass->arena,
+								     "it moved to where this token cannot see it (%d)",
+								     r->status)));
 	else if (repo->sight == SIGHT_VISIBLE)
-		pass_settle_gone(pass, link, pass_checked(pass, gh_answer_problem(r, message, &pass->arena)));
+		pass_settle_gone(link, pass_checked(pass, gh_answer_problem(r, message, &pass->arena)));
 	else if (repo->sight == SIGHT_HIDDEN)
-		pass_settle_unknown(pass, link, repo->hidden);
+		pass_settle_unknown(link, repo->hidden);
 	else
 		link->need = NEED_PROBE;
 }
@@ -215,7 +214,7 @@ static void item_not_modified(struct gh_pass *pass, struct pass_link *link)
 		link->unconditional =
 			true; /* what it would not be different from is not known here: read it once more */
 	} else {
-		pass_settle_unknown(pass, link, rec_slice_of("GitHub answered 304 to a request without a condition"));
+		pass_settle_unknown(link, rec_slice_of("GitHub answered 304 to a request without a condition"));
 	}
 }
 
@@ -231,7 +230,7 @@ static void item_take(struct gh_pass *pass, struct pass_link *link, const struct
 	if (result == 0 && pass->ask.hops == 0 && item.number != link->at.number)
 		result = REC_E_INVALID;
 	if (result < 0) {
-		pass_settle_unknown(pass, link,
+		pass_settle_unknown(link,
 				    pass_checked(pass, gh_answer_problem(r, (struct rec_slice){0}, &pass->arena)));
 		return;
 	}
@@ -258,7 +257,7 @@ static void item_answer(struct gh_pass *pass, struct pass_link *link, const stru
 	}
 	problem = pass_checked(pass, gh_answer_problem(r, message, &pass->arena));
 	if (r->status == 410 && !pass_message_is_setting(message))
-		pass_settle_gone(pass, link, problem);
+		pass_settle_gone(link, problem);
 	else if (r->status == 410 && link->at.pull)
 		link->need = NEED_PULL;
 	else
@@ -279,7 +278,7 @@ static void pull_answer(struct gh_pass *pass, struct pass_link *link, const stru
 	if (result == 0 && (item.number == 0 || (closed && item.merged == GH_MERGED_UNKNOWN)))
 		result = REC_E_INVALID;
 	if (result < 0) {
-		pass_settle_unknown(pass, link, pass_checked(pass, gh_answer_problem(r, message, &pass->arena)));
+		pass_settle_unknown(link, pass_checked(pass, gh_answer_problem(r, message, &pass->arena)));
 		return;
 	}
 	item.pull = true;
@@ -313,10 +312,9 @@ static void probe_answer(struct gh_pass *pass, struct pass_repo *repo, const str
 		if (link->need != NEED_PROBE)
 			continue;
 		if (repo->sight == SIGHT_VISIBLE)
-			pass_settle_gone(pass, link,
-					 rec_slice_of("GitHub answered 404, and the repository is visible"));
+			pass_settle_gone(link, rec_slice_of("GitHub answered 404, and the repository is visible"));
 		else
-			pass_settle_unknown(pass, link, repo->hidden);
+			pass_settle_unknown(link, repo->hidden);
 	}
 }
 
@@ -349,7 +347,7 @@ void pass_redirect_refused(struct gh_pass *pass, const char *problem)
 		pass_repo_unknown(pass, &pass->repos[pass->links[pass->subject].repo], text, false);
 		break;
 	default:
-		pass_settle_unknown(pass, &pass->links[pass->subject], text);
+		pass_settle_unknown(&pass->links[pass->subject], text);
 		break;
 	}
 }

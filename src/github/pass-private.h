@@ -127,11 +127,11 @@ void pass_settle(struct gh_pass *pass, struct pass_link *link, const struct gh_i
 void pass_settle_unchanged(struct gh_pass *pass, struct pass_link *link);
 /* Nothing new, as a 304 to the link itself tells. */
 void pass_settle_unmodified(struct gh_pass *pass, struct pass_link *link);
-void pass_settle_unknown(struct gh_pass *pass, struct pass_link *link, struct rec_slice problem);
+void pass_settle_unknown(struct pass_link *link, struct rec_slice problem);
 void pass_settle_refused(struct gh_pass *pass, struct pass_link *link, struct rec_slice problem); /* and held */
 /* Unknown by an answer of that status, which may be a refusal. */
 void pass_settle_by_status(struct gh_pass *pass, struct pass_link *link, int status, struct rec_slice problem);
-void pass_settle_gone(struct gh_pass *pass, struct pass_link *link, struct rec_slice problem);
+void pass_settle_gone(struct pass_link *link, struct rec_slice problem);
 /* Every link of the repository that still needs something. */
 void pass_repo_unknown(struct gh_pass *pass, struct pass_repo *repo, struct rec_slice problem, bool refused);
 

@@ -75,7 +75,7 @@ void pass_settle(struct gh_pass *pass, struct pass_link *link, const struct gh_i
 {
 	const char *problem = gh_item_problem(item);
 	if (problem) {
-		pass_settle_unknown(pass, link, pass_checked(pass, gh_text(&pass->arena, "GitHub gave %s", problem)));
+		pass_settle_unknown(link, pass_checked(pass, gh_text(&pass->arena, "GitHub gave %s", problem)));
 		return;
 	}
 	place_take(pass, link, item, may_move);
@@ -90,7 +90,6 @@ void pass_settle(struct gh_pass *pass, struct pass_link *link, const struct gh_i
 			       .pull = item->pull,
 			       .comments = item->comments,
 			       .updated = item->updated,
-
 			       .etag = etag,
 			       .verified_s = link->mark.verified_s};
 	if (item->pull && closed && item->merged == GH_MERGED_YES)
@@ -127,9 +126,8 @@ void pass_settle_unmodified(struct gh_pass *pass, struct pass_link *link)
 	link->observation.validator = mark_text(pass, &mark);
 }
 
-void pass_settle_unknown(struct gh_pass *pass, struct pass_link *link, struct rec_slice problem)
+void pass_settle_unknown(struct pass_link *link, struct rec_slice problem)
 {
-	(void)pass;
 	settled(link, GH_UNKNOWN);
 	link->observation.problem = problem;
 }
@@ -137,7 +135,7 @@ void pass_settle_unknown(struct gh_pass *pass, struct pass_link *link, struct re
 void pass_settle_refused(struct gh_pass *pass, struct pass_link *link, struct rec_slice problem)
 {
 	int64_t now_s = seconds(pass->now_us);
-	pass_settle_unknown(pass, link, problem);
+	pass_settle_unknown(link, problem);
 	if (pass->holds && gh_holds_put(pass->holds, link->observation.url, now_s, now_s + GH_HOLD_S) < 0)
 		pass->failed = REC_E_NOMEM;
 }
@@ -147,12 +145,12 @@ void pass_settle_by_status(struct gh_pass *pass, struct pass_link *link, int sta
 	if (status == 403 || status == 451)
 		pass_settle_refused(pass, link, problem);
 	else
-		pass_settle_unknown(pass, link, problem);
+		pass_settle_unknown(link, problem);
 }
 
-void pass_settle_gone(struct gh_pass *pass, struct pass_link *link, struct rec_slice problem)
+void pass_settle_gone(struct pass_link *link, struct rec_slice problem)
 {
-	pass_settle_unknown(pass, link, problem);
+	pass_settle_unknown(link, problem);
 	link->observation.state = GH_GONE;
 }
 
@@ -165,6 +163,6 @@ void pass_repo_unknown(struct gh_pass *pass, struct pass_repo *repo, struct rec_
 		if (refused)
 			pass_settle_refused(pass, link, problem);
 		else
-			pass_settle_unknown(pass, link, problem);
+			pass_settle_unknown(link, problem);
 	}
 }

@@ -94,7 +94,7 @@ static void links_begin(struct gh_pass *pass)
 		const char *problem = gh_link_parse(asked->url, pass->place, &link->at);
 		if (problem) {
 			link->at.number = 0;
-			pass_settle_unknown(pass, link, rec_slice_of(problem));
+			pass_settle_unknown(link, rec_slice_of(problem));
 			continue;
 		}
 		pass->good_count++;
@@ -103,7 +103,7 @@ static void links_begin(struct gh_pass *pass)
 		link->need = NEED_DIRECT;
 		if (pass->holds && gh_holds_has(pass->holds, asked->url, pass->now_us / 1000000))
 			pass_settle_unknown(
-				pass, link,
+				link,
 				rec_slice_of("GitHub refused it lately; it is looked at again within ten minutes"));
 	}
 	qsort_r(pass->order, pass->link_count, sizeof *pass->order, link_compare, pass->links);
@@ -508,7 +508,7 @@ int gh_pass_finish(struct gh_pass *pass, struct gh_answer *ret_answer)
 					  : rec_slice_of("not asked in time; the next pass goes on");
 	for (size_t i = 0; i < pass->link_count; i++) {
 		if (pass->links[i].need != NEED_NOTHING)
-			pass_settle_unknown(pass, &pass->links[i], reason);
+			pass_settle_unknown(&pass->links[i], reason);
 		pass->observations[i] = pass->links[i].observation;
 	}
 	pass->pair_count = 0;

@@ -49,7 +49,6 @@ check("the schema refuses the same without our names for state", errors(query.re
 // What loopback answers is what that schema would: resolve the query over it and compare.
 const told = answered(body, { 2: "CLOSED/DUPLICATE", 3: "MERGED" });
 const root = {
-  rateLimit: { limit: 5000, cost: 1, remaining: 4998, resetAt: "2017-10-10T17:00:00Z" },
   repository: ({ owner, name }) => ({
     issueOrPullRequest: ({ number }) => ({
       __typename: number === 3 ? "PullRequest" : "Issue", number, updatedAt: "2017-10-10T16:00:00Z", comments: { totalCount: 42 },
