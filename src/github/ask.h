@@ -7,6 +7,7 @@
 #include "github/url.h"
 
 #define GH_HOPS_MAX 5
+#define GH_ASK_MS_MIN 500 /* with less than that left nothing more is asked */
 
 enum gh_verb { GH_GET, GH_POST, GH_PATCH };
 

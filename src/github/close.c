@@ -8,8 +8,6 @@
 #include "base/text.h"
 #include "github/item.h"
 
-#define REQUEST_TIME_MS 500
-
 static struct rec_slice checked(struct gh_close *c, struct rec_slice text)
 {
 	if (!text.length)
@@ -68,7 +66,7 @@ int gh_close_next(struct gh_close *c, int64_t elapsed_ms, const struct gh_ask **
 		return c->failed;
 	if (c->step == GH_CLOSE_DONE)
 		return REC_END;
-	if (elapsed_ms + REQUEST_TIME_MS > c->request->deadline_ms) {
+	if (elapsed_ms + GH_ASK_MS_MIN > c->request->deadline_ms) {
 		end(c, rec_slice_of("not done in time"));
 		return REC_END;
 	}

@@ -4,6 +4,7 @@
 
 #include "base/timestamp.h"
 #include "github/document.h"
+#include "github/fold.h"
 
 #define TEXT_BYTES_MAX 512 /* of a text that is kept; a longer one counts as missing */
 
@@ -46,8 +47,7 @@ static int text_keep(const struct gh_document *d, struct rec_arena *arena, bool 
 	if (!copy)
 		return REC_E_NOMEM;
 	for (size_t i = 0; fold && i < d->token.text.length; i++)
-		if (copy[i] >= 'A' && copy[i] <= 'Z')
-			copy[i] = (char)(copy[i] + ('a' - 'A'));
+		copy[i] = gh_lower(copy[i]);
 	*ret_text = (struct rec_slice){copy, d->token.text.length};
 	return 0;
 }

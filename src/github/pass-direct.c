@@ -2,7 +2,6 @@
 #include "github/pass-private.h"
 
 #include <inttypes.h>
-#include <strings.h>
 
 /* ---- Which way ---- */
 

@@ -2,7 +2,7 @@
  * time whether anything is new. */
 #include "github/pass-private.h"
 
-#include <strings.h>
+#include "github/fold.h"
 
 static int64_t seconds(int64_t us)
 {
@@ -27,19 +27,14 @@ static void settled(struct pass_link *link, enum gh_observed state)
 	link->need = NEED_NOTHING;
 }
 
-static bool same_name(struct rec_slice a, struct rec_slice b)
-{
-	return a.length == b.length && strncasecmp(a.data, b.data, a.length) == 0;
-}
-
 /* Where the item is now, if that is a place of its own. */
 static void place_take(struct gh_pass *pass, struct pass_link *link, const struct gh_item *item, bool may_move)
 {
 	struct gh_link now;
 	if (!item->page.length || gh_link_parse(item->page, pass->place, &now) != NULL)
 		return;
-	bool moved = now.number != link->at.number || !same_name(now.owner, link->at.owner) ||
-		     !same_name(now.repo, link->at.repo);
+	bool moved = now.number != link->at.number || !gh_equal_fold(now.owner, link->at.owner) ||
+		     !gh_equal_fold(now.repo, link->at.repo);
 	if (!moved)
 		return;
 	link->at = now;

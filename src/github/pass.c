@@ -4,9 +4,8 @@
 #include "github/pass-private.h"
 
 #include <stdlib.h>
-#include <strings.h>
 
-#define REQUEST_TIME_MS 500 /* with less than that left nothing more is asked */
+#include "github/fold.h"
 
 /* ---- Small things ---- */
 
@@ -33,12 +32,6 @@ void pass_stop(struct gh_pass *pass, struct rec_slice problem, int64_t wait_s)
 		pass->wait_s = wait_s;
 }
 
-static int name_compare(struct rec_slice a, struct rec_slice b)
-{
-	int order = strncasecmp(a.data, b.data, a.length < b.length ? a.length : b.length);
-	return order ? order : (a.length > b.length) - (a.length < b.length);
-}
-
 /* Links that name nothing (number 0) come last. */
 static int link_compare(const void *left, const void *right, void *context)
 {
@@ -46,9 +39,9 @@ static int link_compare(const void *left, const void *right, void *context)
 	const struct pass_link *a = &links[*(const size_t *)left], *b = &links[*(const size_t *)right];
 	if (!a->at.number || !b->at.number)
 		return (a->at.number == 0) - (b->at.number == 0);
-	int order = name_compare(a->at.owner, b->at.owner);
+	int order = gh_compare_fold(a->at.owner, b->at.owner);
 	if (!order)
-		order = name_compare(a->at.repo, b->at.repo);
+		order = gh_compare_fold(a->at.repo, b->at.repo);
 	return order ? order : (a->at.number > b->at.number) - (a->at.number < b->at.number);
 }
 
@@ -130,10 +123,8 @@ static void repo_begin(struct gh_pass *pass, struct pass_repo *repo)
 	size_t length = 5;
 	struct rec_slice names[] = {repo->owner, repo->repo};
 	for (size_t n = 0; n < 2; n++) {
-		for (size_t i = 0; i < names[n].length; i++) {
-			char c = names[n].data[i];
-			key[length++] = c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
-		}
+		for (size_t i = 0; i < names[n].length; i++)
+			key[length++] = gh_lower(names[n].data[i]);
 		if (n == 0)
 			key[length++] = '/';
 	}
@@ -156,8 +147,8 @@ static void repos_begin(struct gh_pass *pass)
 	for (size_t i = 0; i < pass->good_count; i++) {
 		struct pass_link *link = &pass->links[pass->order[i]];
 		const struct pass_repo *last = &pass->repos[pass->repo_count ? pass->repo_count - 1 : 0];
-		if (pass->repo_count == 0 || name_compare(last->owner, link->at.owner) != 0 ||
-		    name_compare(last->repo, link->at.repo) != 0)
+		if (pass->repo_count == 0 || !gh_equal_fold(last->owner, link->at.owner) ||
+		    !gh_equal_fold(last->repo, link->at.repo))
 			pass->repos[pass->repo_count++] =
 				(struct pass_repo){.owner = link->at.owner, .repo = link->at.repo, .first = i};
 		pass->repos[pass->repo_count - 1].count++;
@@ -281,7 +272,7 @@ static bool phase_next(struct gh_pass *pass)
 static bool may_ask(struct gh_pass *pass, int64_t elapsed_ms)
 {
 	const struct gh_budget *budget = pass->what == WHAT_BATCH ? &pass->graphql_budget : &pass->budget;
-	if (elapsed_ms + REQUEST_TIME_MS > pass->request->deadline_ms) {
+	if (elapsed_ms + GH_ASK_MS_MIN > pass->request->deadline_ms) {
 		pass->stopped = true;
 		return false;
 	}

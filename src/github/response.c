@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/timestamp.h"
+#include "github/fold.h"
 
 void gh_response_init(struct gh_response *r, const struct rec_allocator *a)
 {
@@ -36,15 +37,7 @@ void gh_response_clear(struct gh_response *r)
 
 static bool name_is(struct rec_slice name, const char *wanted)
 {
-	size_t length = strlen(wanted);
-	if (name.length != length)
-		return false;
-	for (size_t i = 0; i < length; i++) {
-		char c = name.data[i];
-		if ((c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c) != wanted[i])
-			return false;
-	}
-	return true;
+	return gh_equal_fold(name, rec_slice_of(wanted));
 }
 
 static struct rec_slice trimmed(struct rec_slice text)

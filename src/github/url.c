@@ -4,31 +4,17 @@
 #include "github/url.h"
 
 #include "base/json.h"
+#include "github/fold.h"
 
 static bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
 
-static char lower(char c)
-{
-	return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
-}
-
-static bool equal_fold(struct rec_slice a, struct rec_slice b)
-{
-	if (a.length != b.length)
-		return false;
-	for (size_t i = 0; i < a.length; i++)
-		if (lower(a.data[i]) != lower(b.data[i]))
-			return false;
-	return true;
-}
-
 static bool begins_fold(struct rec_slice text, const char *prefix)
 {
 	size_t length = strlen(prefix);
-	return text.length >= length && equal_fold((struct rec_slice){text.data, length}, rec_slice_of(prefix));
+	return text.length >= length && gh_equal_fold((struct rec_slice){text.data, length}, rec_slice_of(prefix));
 }
 
 static struct rec_slice behind(struct rec_slice text, size_t length)
@@ -74,7 +60,7 @@ static bool host_is_good(struct rec_slice host, bool bracketed)
 	if (host.length < 1 || host.length > 253)
 		return false;
 	for (size_t i = 0; i < host.length; i++) {
-		char c = lower(host.data[i]);
+		char c = gh_lower(host.data[i]);
 		bool good = is_digit(c) || (c >= 'a' && c <= (bracketed ? 'f' : 'z'));
 		good |= bracketed ? c == ':' : c == '.' || c == '-' || c == '_';
 		if (!good)
@@ -121,12 +107,12 @@ int gh_url_parse(struct rec_slice text, struct gh_url *ret_url)
 
 bool gh_url_same_origin(const struct gh_url *a, const struct gh_url *b)
 {
-	return a->https == b->https && a->port == b->port && equal_fold(a->host, b->host);
+	return a->https == b->https && a->port == b->port && gh_equal_fold(a->host, b->host);
 }
 
 bool gh_host_is_loopback(struct rec_slice host)
 {
-	if (equal_fold(host, rec_slice_of("localhost")) || rec_slice_equal(host, rec_slice_of("::1")))
+	if (gh_equal_fold(host, rec_slice_of("localhost")) || rec_slice_equal(host, rec_slice_of("::1")))
 		return true;
 	size_t dots = 0;
 	for (size_t i = 0; i < host.length; i++) {
@@ -215,7 +201,7 @@ static bool name_is_good(struct rec_slice name)
 	    rec_slice_equal(name, rec_slice_of("..")))
 		return false;
 	for (size_t i = 0; i < name.length; i++) {
-		char c = lower(name.data[i]);
+		char c = gh_lower(name.data[i]);
 		if (!is_digit(c) && !(c >= 'a' && c <= 'z') && !strchr("._-", c))
 			return false;
 	}
