@@ -106,6 +106,22 @@ class Sync(harness.Case):
     def change(loopback, count):
         urllib.request.urlopen(urllib.request.Request(f"{loopback.url}/change/{count}", method="POST"), timeout=30).close()
 
+    def test_more_links_than_one_request_holds(self):
+        """2,000 of one repository: the others cost one listing more."""
+        loopback = self.github_is("world", "1/2500")
+        (self.directory / "tasks").write_text("".join(
+            json.dumps({"id": f"t{n}", "title": "x", "external_url": f"https://github.com/acme/r0/issues/{n}"}) + "\n"
+            for n in range(1, 2501)), encoding="utf-8")
+        self.reconciler("task", "import", "tasks")
+        costs = []
+        for changes in (0, 0, 0, 3, 0):
+            self.change(loopback, changes)
+            asked = len(loopback.log.read_text(encoding="utf-8").splitlines())
+            done = [name for name, (action, _) in self.sync().items() if action != "NONE"]
+            self.assertEqual(len(done), changes)
+            costs.append([r["status"] for r in map(json.loads, loopback.log.read_text(encoding="utf-8").splitlines()[asked:])])
+        self.assertEqual(costs, [[200] * 25, [200, 200], [304, 200], [200, 200], [304, 200]])
+
     def test_b24_not_modified_without_a_tag(self):
         loopback = self.github_is("conditional")
         self.task("t1", "acme/app/issues/7", "--status", "IN_PROGRESS")
