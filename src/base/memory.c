@@ -2,8 +2,20 @@
  * pieces get a block of their own, so nothing ever moves. */
 #include "base/memory.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define HEAP_KEPT (4 << 20)   /* bytes free at the end of the heap before some go back to the system */
+#define HEAP_STEP (256 << 10) /* bytes that are asked of the system at once */
+
+void rec_memory_keep(void)
+{
+#ifdef M_TRIM_THRESHOLD
+	(void)mallopt(M_TRIM_THRESHOLD, HEAP_KEPT);
+	(void)mallopt(M_TOP_PAD, HEAP_STEP);
+#endif
+}
 
 void *rec_alloc(const struct rec_allocator *a, size_t size)
 {

@@ -22,6 +22,11 @@ void *rec_free(const struct rec_allocator *a, void *memory);
  * Returns 0 or REC_E_NOMEM with both unchanged. */
 int rec_grow(const struct rec_allocator *a, void **items, size_t *capacity, size_t need, size_t size);
 
+/* For a program, not for a library, since it holds for the whole process: libc keeps some MiB that were freed for later
+ * instead of giving them back to the system each time. SQLite takes and frees 64 KiB per savepoint, which otherwise
+ * costs a conductor two system calls and some page faults with each claim and each end. No effect without glibc. */
+void rec_memory_keep(void);
+
 /* An arena: many small pieces with one lifetime. Pieces never move. */
 struct rec_arena {
 	const struct rec_allocator *allocator;

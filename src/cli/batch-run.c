@@ -246,6 +246,7 @@ static int run(struct running *running)
 	if (status)
 		return status;
 	rec_text_shown(shown, sizeof shown, b->batch_id);
+	rec_memory_keep();
 	int r = rec_loop_run(&options, make, &result, &error);
 	rec_trackers_free(options.trackers);
 	if (r == REC_CONFLICT)
