@@ -98,7 +98,7 @@ static int find_store(struct cli *cli, struct rec_buffer *path, struct rec_error
 int cli_store_settings(struct cli *cli, const char *uri, struct rec_store_options *options, struct rec_error *error)
 {
 	struct config *config = NULL;
-	if (strncmp(uri, "postgres", strlen("postgres")) != 0)
+	if (!rec_store_uri_is_postgres(uri))
 		return 0;
 	int r = config_read(NULL, &cli->arena, &config, error);
 	const char *pooled = r == 0 ? config_text(config, "postgres", "pooled") : NULL;

@@ -165,6 +165,11 @@ static bool is_conninfo(const char *uri)
 	return false;
 }
 
+bool rec_store_uri_is_postgres(const char *uri)
+{
+	return prefixed(uri, "postgresql:") || prefixed(uri, "postgres:") || is_conninfo(uri);
+}
+
 static int uri_open(const char *uri, const struct rec_store_options *options, struct rec_store **ret_store,
 		    struct rec_error *error)
 {
@@ -184,7 +189,7 @@ static int uri_open(const char *uri, const struct rec_store_options *options, st
 		return rec_store_files_open(rest, options, ret_store, error);
 	}
 	/* Nothing of such a URI is shown as it is: it may hold a password. */
-	if (prefixed(uri, "postgresql:") || prefixed(uri, "postgres:") || is_conninfo(uri))
+	if (rec_store_uri_is_postgres(uri))
 		return rec_store_postgres_open(uri, options, ret_store, error);
 	if (has_scheme(uri))
 		return rec_fail(error, REC_E_UNSUPPORTED,

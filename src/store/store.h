@@ -48,6 +48,8 @@ struct rec_store_options {
  * REC_E_NETWORK_FS, ... */
 int rec_store_open(const char *uri, const struct rec_store_options *options, struct rec_store **ret_store,
 		   struct rec_error *error);
+/* Is it one for PostgreSQL, by its form: an address, or keys and values? */
+bool rec_store_uri_is_postgres(const char *uri);
 struct rec_store *rec_store_close(struct rec_store *s); /* NULL is fine; returns NULL; an open group is rolled back */
 /* Where a store is searched for when nobody names one: from `directory` up to the root, the nearest that
  * has .reconciler/state.db or (second) .codeframe/state.db. Appends its path. REC_NOT_FOUND. */

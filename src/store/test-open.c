@@ -172,6 +172,17 @@ static void test_open__no_part_of_a_password_is_ever_shown(void **state)
 	}
 }
 
+static void test_open__which_names_are_for_postgres(void **state)
+{
+	static const char *const are[] = {"postgresql://h/d", "postgres:d", "host=h dbname=d", "dbname = d"};
+	static const char *const are_not[] = {"postgres.db", "./host=h", "sqlite:host=h", "guest=h", ""};
+	(void)state;
+	for (size_t i = 0; i < sizeof are / sizeof *are; i++)
+		assert_true(rec_store_uri_is_postgres(are[i]));
+	for (size_t i = 0; i < sizeof are_not / sizeof *are_not; i++)
+		assert_false(rec_store_uri_is_postgres(are_not[i]));
+}
+
 static void test_open__sqlite_prefix_takes_the_path_as_it_is(void **state)
 {
 	struct fixture *f = *state;
@@ -366,6 +377,7 @@ int main(void)
 		TEST(test_open__memory_is_a_store_of_its_own),
 		TEST(test_open__other_kinds_are_refused_with_the_way_out),
 		TEST(test_open__no_part_of_a_password_is_ever_shown),
+		TEST(test_open__which_names_are_for_postgres),
 		TEST(test_open__sqlite_prefix_takes_the_path_as_it_is),
 		TEST(test_open__bare_path_of_a_file),
 		TEST(test_open__bare_path_of_nothing),

@@ -179,7 +179,13 @@ class Pooled(PostgresCase):
         return folder
 
     def test_a_batch_runs_and_hears_of_what_others_write(self):
-        host = self.host("host-a", self.pooler())
+        self.run_a_batch(self.host("host-a", self.pooler()))
+
+    def test_a_string_of_keys_and_values_is_behind_it_too(self):
+        folder = self.pooler()
+        self.run_a_batch(dict(self.host("host-a"), RECONCILER_STORE=f"host={folder} dbname=postgres user={PARTS['user']}"))
+
+    def run_a_batch(self, host):
         config = self.directory / "host-a" / "config" / "reconciler" / "reconciler.conf"
         config.write_text("[postgres]\npooled = true\n", encoding="utf-8")
         for name in "abc":
