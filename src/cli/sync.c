@@ -209,7 +209,9 @@ int sync_pass(struct cli *cli, const struct rec_slice *ids, size_t count, bool a
 		status = cli_error(&error);
 	rec_tracker_reports_heed(p.trackers, cli->store, loop_now_us(), rec_clock_real.wall_us(NULL));
 	if (!status)
-		status = pass_run(&p, ids, count, ret_calls);
+		p.loop.output =
+			-1; /* written to at the end; whether somebody reads it changes nothing of what is recorded */
+	status = pass_run(&p, ids, count, ret_calls);
 	if (apply)
 		rec_tracker_reports_put(p.trackers, cli->store, loop_now_us(), rec_clock_real.wall_us(NULL));
 	loop_release(&p.loop);

@@ -289,6 +289,20 @@ class Trouble(Sync):
             self.asked()
         self.assertEqual(self.events(), [])
 
+    def test_a_reader_that_is_gone_costs_no_time(self):
+        self.trackers("made-up", timeout="3s")
+        self.add_linked("one", ISSUE + "7")
+        self.says(hang=True)
+        reader, writer = os.pipe()
+        os.close(reader)
+        running = subprocess.Popen(**self.command(["sync"], stdout=writer, stderr=subprocess.DEVNULL))
+        os.close(writer)
+        _, status, usage = os.wait4(running.pid, 0)
+        running.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(running.returncode, 128 + signal.SIGPIPE)
+        self.assertEqual(len(self.asked()), 1)
+        self.assertLess(usage.ru_utime + usage.ru_stime, 1)  # its tracker is waited for three seconds
+
     def test_a_terminal_sees_that_something_is_asked(self):
         self.add_linked("one", ISSUE + "7")
         self.says(items={ISSUE + "7": closed()})
