@@ -10,38 +10,41 @@ static const char *const link_examples[] = {
 };
 
 /* A link that nobody answers for is allowed: the tracker may be configured later. */
-static int warn_of_nobody(struct cli *cli, struct rec_slice url)
+static void warn_of_nobody(const struct cli *cli, const struct rec_trackers *trackers, struct rec_slice url)
 {
-	struct rec_trackers *trackers;
 	char shown[200];
-	int status = trackers_open(cli, &trackers);
-	if (status)
-		return status;
 	if (rec_trackers_find(trackers, url) == REC_TRACKER_NONE)
 		cli_warn(cli, "%s: no tracker answers for it yet (reconciler.conf(5): [github], [tracker NAME])",
 			 rec_text_shown(shown, sizeof shown, url));
-	rec_trackers_free(trackers);
+}
+
+static int link_it(struct cli *cli, const struct rec_trackers *trackers, struct rec_slice id, struct rec_slice url)
+{
+	struct rec_error error;
+	char shown[REC_ID_BYTES_MAX + 1];
+	int r = rec_edit_link(cli->store, id, url, &error);
+	if (r == REC_EXISTS)
+		return cli_refuse("task %s: is linked to that already", rec_text_shown(shown, sizeof shown, id));
+	int status = cli_outcome(r, "task", id, &error);
+	if (status)
+		return status;
+	warn_of_nobody(cli, trackers, url);
+	cli_print_done(cli, id, "linked");
 	return STATUS_OK;
 }
 
 static int link_run(struct cli *cli, const struct arguments *arguments)
 {
-	struct rec_error error;
-	struct rec_slice id = {NULL, 0}, url = rec_slice_of(arguments->words[1]);
-	char shown[REC_ID_BYTES_MAX + 1];
+	struct rec_trackers *trackers = NULL;
+	struct rec_slice id = {NULL, 0};
 	int status = cli_open(cli, REC_STORE_WRITE);
 	if (!status)
 		status = cli_task_id(cli, arguments->words[0], &id);
-	if (status)
-		return status;
-	int r = rec_edit_link(cli->store, id, url, &error);
-	if (r == REC_EXISTS)
-		return cli_refuse("task %s: is linked to that already", rec_text_shown(shown, sizeof shown, id));
-	status = cli_outcome(r, "task", id, &error);
 	if (!status)
-		status = warn_of_nobody(cli, url);
+		status = trackers_open(cli, &trackers); /* first: a bad configuration links nothing */
 	if (!status)
-		cli_print_done(cli, id, "linked");
+		status = link_it(cli, trackers, id, rec_slice_of(arguments->words[1]));
+	rec_trackers_free(trackers);
 	return status;
 }
 

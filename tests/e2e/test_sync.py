@@ -90,6 +90,13 @@ class Links(Sync):
         events = [e["event"] for e in self.reconciler("events", "--format", "ndjson").objects]
         self.assertEqual(events, ["TASK_CREATED", "TASK_LINKED", "TASK_UNLINKED"])
 
+    def test_a_bad_configuration_is_told_before_anything_is_linked(self):
+        self.add("x", "--id", "one")
+        (self.store.parent / "reconciler.conf").write_text("[tracker half]\ncommand = true\n")
+        self.assert_refused("link", "one", ISSUE + "7", words=["[tracker half]", "url_prefix is missing"])
+        self.trackers("made-up")
+        self.assertEqual(self.reconciler("link", "one", ISSUE + "7").out, "one: linked\n")
+
     def test_a_link_that_nobody_answers_for_is_a_warning(self):
         self.add("x", "--id", "one")
         done = self.reconciler("link", "one", "https://elsewhere.example/a/b/issues/1")
