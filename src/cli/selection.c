@@ -123,7 +123,8 @@ int selection_sync(const struct selection *selection, struct cli *cli, bool appl
 {
 	static const struct rec_slice no_ids[1]; /* a batch of nothing is not every task */
 	const struct rec_belief *belief = selection_belief(selection);
+	struct rec_slice batch_id = rec_slice_of(selection->batch);
 	if (selection->ids || !belief)
-		return sync_pass(cli, selection->ids, selection->id_count, apply, ret_calls);
-	return sync_pass(cli, belief->count ? belief->ids : no_ids, belief->count, apply, ret_calls);
+		return sync_pass(cli, selection->ids, selection->id_count, batch_id, apply, ret_calls);
+	return sync_pass(cli, belief->count ? belief->ids : no_ids, belief->count, batch_id, apply, ret_calls);
 }

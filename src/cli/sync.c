@@ -25,6 +25,7 @@ struct pass {
 	struct rec_trackers *trackers;
 	struct rec_sync *sync;
 	struct loop loop;
+	struct rec_slice batch_id; /* for the events */
 	bool apply;
 	bool progress; /* a line on the terminal that comes and goes */
 	struct outcome {
@@ -180,8 +181,8 @@ static int pass_run(struct pass *p, const struct rec_slice *ids, size_t count, u
 	for (size_t i = 0; i < trackers; i++)
 		names[i] = rec_tracker_name(p->trackers, i);
 	const struct rec_sync_trackers table = {names, trackers, find, p->trackers};
-	int r = rec_sync_new(p->cli->store, &table, ids ? REC_SYNC_IDS : REC_SYNC_ALL, ids, count,
-			     (struct rec_slice){NULL, 0}, &p->sync, &error);
+	int r = rec_sync_new(p->cli->store, &table, ids ? REC_SYNC_IDS : REC_SYNC_ALL, ids, count, p->batch_id,
+			     &p->sync, &error);
 	if (r == 0)
 		r = rounds(p, &error);
 	progress_clear(p);
@@ -198,20 +199,23 @@ static int pass_run(struct pass *p, const struct rec_slice *ids, size_t count, u
 	return r < 0 ? cli_error(&error) : r;
 }
 
-int sync_pass(struct cli *cli, const struct rec_slice *ids, size_t count, bool apply, uint64_t *ret_calls)
+int sync_pass(struct cli *cli, const struct rec_slice *ids, size_t count, struct rec_slice batch_id, bool apply,
+	      uint64_t *ret_calls)
 {
-	struct pass p = {.cli = cli, .apply = apply, .progress = cli->verbosity >= 0 && isatty(STDERR_FILENO) == 1};
+	struct pass p = {.cli = cli,
+			 .batch_id = batch_id,
+			 .apply = apply,
+			 .progress = cli->verbosity >= 0 && isatty(STDERR_FILENO) == 1};
 	struct rec_error error;
 	int status = trackers_open(cli, &p.trackers);
 	if (status)
 		return status;
 	if (loop_init(&p.loop, NULL, rec_trackers_fd(p.trackers), &error) < 0)
 		status = cli_error(&error);
+	p.loop.output = -1; /* written to at the end; whether somebody reads it changes nothing of what is recorded */
 	rec_tracker_reports_heed(p.trackers, cli->store, loop_now_us(), rec_clock_real.wall_us(NULL));
 	if (!status)
-		p.loop.output =
-			-1; /* written to at the end; whether somebody reads it changes nothing of what is recorded */
-	status = pass_run(&p, ids, count, ret_calls);
+		status = pass_run(&p, ids, count, ret_calls);
 	if (apply)
 		rec_tracker_reports_put(p.trackers, cli->store, loop_now_us(), rec_clock_real.wall_us(NULL));
 	loop_release(&p.loop);
@@ -247,7 +251,7 @@ static int sync_run(struct cli *cli, const struct arguments *arguments)
 		status = cli_task_id(cli, arguments->words[i], &ids[i]);
 	if (status)
 		return status;
-	status = sync_pass(cli, ids, arguments->word_count, apply, &calls);
+	status = sync_pass(cli, ids, arguments->word_count, (struct rec_slice){NULL, 0}, apply, &calls);
 	return status || apply ? status : calls > 0 ? STATUS_NO : STATUS_OK;
 }
 

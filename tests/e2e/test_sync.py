@@ -174,6 +174,15 @@ class Pass(Sync):
         self.assertEqual(list(self.objects("sync", "one")), ["one"])
         self.assert_refused("sync", "nobody", status=1, words=["nobody", "not found"])
 
+    def test_apply_trackers_of_a_batch_names_it_in_its_events(self):
+        self.add("x", "--id", "one")
+        run = self.reconciler("run", "one", "--", "false", status=1)
+        batch_id = run.err.splitlines()[0].removeprefix("batch ")
+        self.reconciler("link", "one", ISSUE + "7")
+        self.says(items={ISSUE + "7": closed()})
+        self.assertTrue(self.objects("apply", "trackers", "--batch", batch_id)["one"]["applied"])
+        self.assertEqual([e["batch_id"] for e in self.events() if e["source"] == "made-up"], [batch_id])
+
     def test_a_task_called_trackers(self):
         self.add("x", "--id", "trackers")
         self.assertEqual(self.objects("check", "--", "trackers")["trackers"]["source"], "store")
