@@ -13,7 +13,6 @@
 
 #define RUN_DIRECTORY "rec-run"
 #define HOLDER_BYTES_MAX 1024
-#define LEASE_GRACE_US 10000000 /* after it, others take over */
 
 /* ---- Finding ------------------------------------------------------------------------------------ */
 
@@ -132,7 +131,7 @@ static int lives_elsewhere(struct cli *cli, struct rec_slice batch_id, bool *ret
 	int r = rec_store_batch_get(cli->store, batch_id, &cli->arena, &batch, &error);
 	if (r == 0 && batch.owner.data && !is_here(batch.owner, host))
 		r = rec_store_lease(cli->store, batch.owner, &left_us, &error);
-	*ret_living = left_us >= -LEASE_GRACE_US;
+	*ret_living = left_us >= -REC_LEASE_GRACE_US;
 	return r < 0 ? cli_error(&error) : STATUS_OK;
 }
 

@@ -1,16 +1,15 @@
 /* driver-lease.c - on a store that hosts share: telling the others that we are alive, and stopping in time when we
  * cannot.
  *
- * Others take over our claims TAKE_OVER_US after the lease ran out by the store's clock. By then nothing of ours may
- * run, also if the store cannot be reached any more, so the end is known here: the time before the last renewal that
- * succeeded, plus the lease, less what stopping takes, less a margin for a call of the store that waits for an answer
- * meanwhile. The clock goes on while the machine sleeps. At the end the batch is stopped by force, without asking the
- * store first; what becomes of its claims is settled when the store answers again, by their ids. */
+ * Others take over our claims REC_LEASE_GRACE_US after the lease ran out by the store's clock. By then nothing of ours
+ * may run, also if the store cannot be reached any more, so the end is known here: the time before the last renewal
+ * that succeeded, plus the lease, less what stopping takes, less a margin for a call of the store that waits for an
+ * answer meanwhile. The clock goes on while the machine sleeps. At the end the batch is stopped by force, without
+ * asking the store first; what becomes of its claims is settled when the store answers again, by their ids. */
 #include "conductor/driver-private.h"
 
 #define LEASE_US (10 * 60 * INT64_C(1000000))
 #define RENEW_EVERY_US (30 * INT64_C(1000000))
-#define TAKE_OVER_US (10 * INT64_C(1000000))
 #define MARGIN_US (5 * INT64_C(1000000))
 #define MARGIN_SHARE 8 /* and this part of the lease: a silent server is waited for up to 70 s */
 
@@ -33,7 +32,7 @@ bool rec_driver_is_here(const struct rec_driver *d, struct rec_slice owner)
 
 bool rec_driver_is_over(int64_t lease_left_us)
 {
-	return lease_left_us < -TAKE_OVER_US;
+	return lease_left_us < -REC_LEASE_GRACE_US;
 }
 
 static int64_t boot_us(const struct rec_driver *d)

@@ -284,6 +284,9 @@ int rec_store_claims(struct rec_store *s, rec_claim_fn *fn, void *context, struc
  * store's own clock. Nobody but its own host touches the claims of an owner while its lease lasts. A lease binds no
  * write: who lost his claims to somebody else learns it from their ids, which are never used again. */
 
+/* So long after a lease ran out, others take over. */
+#define REC_LEASE_GRACE_US (INT64_C(10) * 1000000)
+
 /* The owner's lease lasts from now for lease_us, whatever it was before. Not inside a group (REC_E_BUG): it waits for
  * no writer. REC_E_UNSUPPORTED where the store has no leases. */
 int rec_store_renew(struct rec_store *s, struct rec_slice owner, int64_t lease_us, struct rec_error *error);
