@@ -124,12 +124,6 @@ static bool is_flag(const char *name)
 	return false;
 }
 
-static bool says_yes(const char *text)
-{
-	return strcmp(text, "true") == 0 || strcmp(text, "yes") == 0 || strcmp(text, "on") == 0 ||
-	       strcmp(text, "1") == 0;
-}
-
 /* [worker] env.NAME = VALUE; one given on the line wins, since it stands later in the environment. */
 static int read_worker_environment(struct settings *s, struct cli *cli)
 {
@@ -158,7 +152,7 @@ static int read_config(struct settings *s, struct cli *cli, struct rec_error *er
 	FOR_EACH_OPTION(option, settings_options)
 	{
 		const char *text = config_text(cli->config, "run", option->name);
-		if (text && !option->repeatable && (!is_flag(option->name) || says_yes(text)))
+		if (text && !option->repeatable && (!is_flag(option->name) || config_true(text)))
 			set(s, option->name, is_flag(option->name) ? "" : text);
 	}
 	const char *environment = config_text(cli->config, "run", "env");

@@ -104,8 +104,7 @@ static bool github_is_wanted(const struct listing *l, const char *host, const ch
 	const char *said = own_text(l, "github", "reconcile_github");
 	struct rec_store_info info;
 	if (said)
-		return strcmp(said, "true") == 0 || strcmp(said, "yes") == 0 || strcmp(said, "on") == 0 ||
-		       strcmp(said, "1") == 0;
+		return config_true(said);
 	rec_store_info(l->cli->store, &info);
 	return token_seems_there(token_file) && git_remote_is_on(info.directory, host);
 }
