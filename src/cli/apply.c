@@ -63,7 +63,7 @@ const struct command command_apply = {
 		"holds, so apply may run at any time, "
 		"as often as you like.\n\n"
 		"The results carry a last key, applied. Exit status 0 unless there was an error.",
-	.words = SELECTION_WORDS,
+	.words = SELECTION_WORDS("tasks|blockers|trackers", selection_kinds),
 	.options = options,
 	.run = apply_run,
 	.examples = examples,

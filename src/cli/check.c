@@ -59,7 +59,7 @@ const struct command command_check = {
 		"task of the batch state in its order, or every task in id order. Ids are taken literally. The table "
 		"lists what differs and what was named; json and ndjson list every result.\n\n"
 		"Exit status 1 if a result calls for something: KILL, REQUEUE, or SKIP with a discrepancy.",
-	.words = SELECTION_WORDS,
+	.words = SELECTION_WORDS("tasks|blockers|trackers", selection_kinds),
 	.options = options,
 	.run = check_run,
 	.examples = examples,

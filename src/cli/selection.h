@@ -13,14 +13,14 @@
 	{                                                                                                              \
 		.name = "batch", .argument = "ID", .help = "the belief of a batch that this store remembers"           \
 	}
-#define SELECTION_WORDS                                                                                                \
+#define SELECTION_WORDS(kinds, list)                                                                                   \
 	{                                                                                                              \
-		{.name = "tasks|blockers|trackers", .choices = selection_kinds, .optional = true},                     \
+		{.name = kinds, .choices = list, .optional = true},                                                    \
 		{                                                                                                      \
 			.name = "ID", .complete = COMPLETE_TASK, .optional = true, .repeated = true                    \
 		}                                                                                                      \
 	}
-extern const char *const selection_kinds[];
+extern const char *const selection_kinds[]; /* tasks, blockers, trackers */
 
 struct selection {
 	enum rec_check_kind kind;

@@ -22,6 +22,8 @@ static const struct option_spec options[] = {
 	{0},
 };
 
+static const char *const kinds[] = {"tasks", "blockers", NULL};
+
 static const char *const examples[] = {
 	"reconciler watch                          # every task of the store",
 	"reconciler watch --batch ID               # a batch this store knows",
@@ -209,7 +211,7 @@ const struct command command_watch = {
 		"{\"task_id\":\"...\",\"status\":\"...\"}; a null status forgets the task. The end of the input ends "
 		"the "
 		"watch, a bad line ends it with 2. Formats: table (times are UTC) and ndjson.",
-	.words = SELECTION_WORDS,
+	.words = SELECTION_WORDS("tasks|blockers", kinds),
 	.options = options,
 	.run = watch_run,
 	.examples = examples,

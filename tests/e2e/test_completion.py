@@ -77,6 +77,7 @@ class Bash(Completion):
         self.assertEqual(self.complete("task", "show", "al"), ["alpha", "alps"])
         self.assertEqual(self.complete("task", "show", "w"), ["with\\ blank"])
         self.assertEqual(self.complete("check", "t"), ["tasks", "trackers"])
+        self.assertEqual(self.complete("watch", "t"), ["tasks"])
         self.assertIn("alps", self.complete("check", ""))
         self.assertIn("alps", self.complete("check", "tasks", "alpha", ""))
         self.assertIn("alps", self.complete("check", "--", "al"))
