@@ -134,7 +134,7 @@ class RuleTest(unittest.TestCase):
         self.only("docs/a.md", f"see {PLACE}thing\n", "machine-path")
         self.only("docs/a.md", "see /" + "home/somebody/thing\n", "machine-path")
         self.only("src/base/test-a.c", 'char folder[] = "' + PLACE + "rec-XXX" + 'XXX";\n', "assertion")
-        self.only("docs/a.md", "see $HOME/work/thing and src/work/thing\n")
+        self.only("docs/a.md", "see $HOME/root/thing and src/root/thing\n")
 
     def test_a_file_without_its_purpose_is_found(self):
         found = self.findings(tidy.Source("src/base/a.c", "#include <x.h>\n"), build("src/base", "'a.c'"))
