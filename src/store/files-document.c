@@ -1,7 +1,10 @@
 /* files-document.c - one JSON document as a tree. A node knows the bytes it was made of, so that a change can be put
  * exactly there and everything else stay as a person wrote it. A key that stands twice is an error: which of the
- * two counts would be a guess. */
+ * two counts would be a guess. They are compared sorted, at the end of their object, and there are not too many of
+ * them: a file is read while everybody waits. */
 #include "store/files.h"
+
+#include <stdlib.h>
 
 #include "base/text.h"
 
@@ -65,16 +68,33 @@ static int value_take(struct reading *d, struct open_nodes *o, const struct rec_
 	return 0;
 }
 
-static int key_take(struct reading *d, struct open_nodes *o, const struct rec_json_token *token)
+static void key_take(struct open_nodes *o, const struct rec_json_token *token)
 {
-	char shown[64];
-	const struct rec_files_node *object = o->stack[o->depth];
-	for (const struct rec_files_node *n = object ? object->child : NULL; n; n = n->next)
-		if (rec_slice_equal(n->key, token->text))
-			return rec_fail(d->error, REC_E_INVALID, "the key \"%s\" stands twice",
-					rec_text_shown(shown, sizeof shown, token->text));
 	o->key_start = (uint32_t)token->offset;
 	o->key = token->text;
+}
+
+static int key_order(const void *a, const void *b)
+{
+	return rec_slice_compare(*(const struct rec_slice *)a, *(const struct rec_slice *)b);
+}
+
+static int keys_judge(struct reading *d, const struct rec_files_node *object)
+{
+	struct rec_slice keys[REC_FILES_KEYS_MAX];
+	char shown[64];
+	size_t count = 0;
+	for (const struct rec_files_node *n = object->child; n; n = n->next) {
+		if (count == REC_FILES_KEYS_MAX)
+			return rec_fail(d->error, REC_E_INVALID, "an object has more than %u keys", REC_FILES_KEYS_MAX);
+		keys[count++] = n->key;
+	}
+	if (count > 1)
+		qsort(keys, count, sizeof *keys, key_order);
+	for (size_t i = 1; i < count; i++)
+		if (rec_slice_equal(keys[i - 1], keys[i]))
+			return rec_fail(d->error, REC_E_INVALID, "the key \"%s\" stands twice",
+					rec_text_shown(shown, sizeof shown, keys[i]));
 	return 0;
 }
 
@@ -85,14 +105,15 @@ static int container_end(struct reading *d, struct open_nodes *o)
 		return rec_fail(d->error, REC_E_BUG, "an end without a beginning (please report)");
 	node->end = here(d);
 	o->depth--;
-	return 0;
+	return node->type == REC_JSON_OBJECT_BEGIN ? keys_judge(d, node) : 0;
 }
 
 static int token_take(struct reading *d, struct open_nodes *o, const struct rec_json_token *token)
 {
 	switch (token->type) {
 	case REC_JSON_KEY:
-		return key_take(d, o, token);
+		key_take(o, token);
+		return 0;
 	case REC_JSON_OBJECT_END:
 	case REC_JSON_ARRAY_END:
 		return container_end(d, o);
