@@ -584,6 +584,8 @@ int rec_files_commit(struct rec_store *store, struct rec_error *error)
 	if (r == 0 && any)
 		r = group_commit(&s);
 	rec_free(store->allocator, s.list);
+	if (s.perhaps)
+		f->events_next[0] = '\0'; /* the group in the log may name this file */
 	if (r < 0) {
 		rec_files_rollback(store);
 		return r;

@@ -192,6 +192,52 @@ static void test_append__what_is_torn_and_stays_in_the_log_is_nothing(void **sta
 	rec_store_close(second);
 }
 
+static int count_event(void *context, const struct rec_event *event)
+{
+	(void)event;
+	++*(size_t *)context;
+	return 0;
+}
+
+static void assert_events(struct world *w, struct rec_store *store, size_t wanted)
+{
+	size_t count = 0;
+	expect(w, 0, rec_store_events(store, 0, 0, count_event, &count, &w->error));
+	assert_int_equal(count, wanted);
+}
+
+static void events_add(struct world *w)
+{
+	static const char *const times[] = {"2026-01-01T00:00:00Z", "2036-01-01T00:00:00Z"};
+	for (size_t i = 0; i < 2; i++) {
+		struct rec_event event = {.event = S("X"), .time = S(times[i])};
+		expect(w, 0, rec_store_event_add(w->store, &event, &w->error));
+	}
+}
+
+/* Of the two events one goes. */
+static int gc(struct world *w)
+{
+	struct rec_gc gc = {.older_than_us = INT64_C(1800000000000000)};
+	return rec_store_gc(w->store, &gc, &w->error);
+}
+
+static void test_append__of_a_gc_that_fails_and_stays_keeps_the_events(void **state)
+{
+	struct world *w = *state;
+	events_add(w);
+	w->append_fails = w->truncate_fails = true;
+	expect(w, REC_E_IO, gc(w));
+	w->append_fails = w->truncate_fails = false;
+	struct rec_store *second = open_store(w, REC_STORE_READ);
+	assert_events(w, second, 1);
+	assert_events(w, w->store, 1);
+	events_add(w);
+	assert_events(w, second, 3);
+	assert_events(w, w->store, 3);
+	rec_store_close(second);
+}
+
 /* ---- A log that is written anew ---- */
 
 static void test_append__only_to_a_log_whose_name_is_durable(void **state)
@@ -216,6 +262,7 @@ int main(void)
 		in_world(test_append__what_fails_and_stays_in_the_log_counts_whole),
 		in_world(test_append__what_is_torn_and_stays_in_the_log_is_nothing),
 		in_world(test_append__only_to_a_log_whose_name_is_durable),
+		in_world(test_append__of_a_gc_that_fails_and_stays_keeps_the_events),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
