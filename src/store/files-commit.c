@@ -443,25 +443,37 @@ static int undone_finish(struct rec_files *f, struct rec_error *error)
 	return r;
 }
 
-int rec_files_fresh_clean(struct rec_files *f, struct rec_error *error)
+static bool left_fresh(const struct rec_files *f, const char *name)
 {
-	char entries[4096];
-	rec_cleanup(rec_close_fd) int fd = -1;
+	(void)f;
+	return strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+static int folder_clean(struct rec_files *f, int folder, bool (*left)(const struct rec_files *f, const char *name),
+			struct rec_error *error)
+{
+	_Alignas(struct rec_files_entry) char entries[4096];
 	ssize_t got = 0;
-	if (f->cleaned)
-		return 0;
-	fd = f->io->openat(f->io->context, f->fresh, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	rec_cleanup(rec_close_fd) int fd =
+		f->io->openat(f->io->context, folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
 	while (fd >= 0 && (got = f->io->list(f->io->context, fd, entries, sizeof entries)) > 0)
 		for (ssize_t at = 0; at < got;) {
 			const struct rec_files_entry *entry = (const void *)(entries + at);
-			if (strcmp(entry->name, ".") != 0 && strcmp(entry->name, "..") != 0)
-				(void)f->io->unlink(f->io->context, f->fresh, entry->name);
+			if (left(f, entry->name))
+				(void)f->io->unlink(f->io->context, folder, entry->name);
 			at += entry->length;
 		}
-	if (fd < 0 || got < 0)
-		return rec_fail_errno(error, errno, "%s/new", f->folder);
-	f->cleaned = true;
-	return 0;
+	return fd < 0 || got < 0 ? rec_fail_errno(error, errno, "%s", f->folder) : 0;
+}
+
+/* What writers that died left; once for each handle. */
+static int left_clean(struct rec_files *f, struct rec_error *error)
+{
+	int r = f->cleaned ? 0 : folder_clean(f, f->fresh, left_fresh, error);
+	if (r == 0 && !f->cleaned)
+		r = folder_clean(f, f->rec, rec_files_events_left, error);
+	f->cleaned = r == 0;
+	return r;
 }
 
 /* ---- Begin, commit, rollback ---- */
@@ -476,7 +488,7 @@ int rec_files_begin(struct rec_store *store, struct rec_error *error)
 	if (r == 0)
 		r = undone_finish(f, error);
 	if (r == 0)
-		r = rec_files_fresh_clean(f, error);
+		r = left_clean(f, error);
 	if (r == 0)
 		r = rec_files_change_begin(f, error);
 	if (r < 0)

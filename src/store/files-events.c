@@ -96,6 +96,14 @@ void rec_files_events_place(struct rec_files *f, const struct rec_files_events *
 	f->log.events_bytes = events->bytes;
 }
 
+bool rec_files_events_left(const struct rec_files *f, const char *name)
+{
+	static const char head[] = "events-";
+	size_t digits = strncmp(name, head, sizeof head - 1) == 0 ? strspn(name + sizeof head - 1, "0123456789") : 0;
+	bool ours = digits && strcmp(name + sizeof head - 1 + digits, ".ndjson") == 0;
+	return (ours || strcmp(name, FIRST_NAME) == 0) && strcmp(name, events_name(f)) != 0;
+}
+
 /* ---- Reading ---- */
 
 struct reading {

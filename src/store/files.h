@@ -199,7 +199,7 @@ struct rec_files {
 	int watch, watch_directory, watch_rec; /* inotify; -1: none */
 	struct rec_memory_map files, warnings;
 	struct rec_buffer text;       /* of the file that is looked at */
-	bool cleaned;                 /* see rec_files_fresh_clean */
+	bool cleaned;                 /* what writers that died left is gone */
 	uint64_t print, print_before; /* a sum over all files; as it was before the image began to change */
 	uint32_t pass;
 	bool loaded;  /* the whole directory was looked at once */
@@ -303,9 +303,6 @@ int rec_files_step_next(struct rec_slice *steps, struct rec_arena *arena, struct
 
 /* ---- Groups (files-commit.c) ---- */
 
-/* What writers that died left in .rec/new; once for each handle, in a group's beginning. */
-int rec_files_fresh_clean(struct rec_files *f, struct rec_error *error);
-
 int rec_files_begin(struct rec_store *s, struct rec_error *error);
 int rec_files_commit(struct rec_store *s, struct rec_error *error);
 void rec_files_rollback(struct rec_store *s);
@@ -321,6 +318,8 @@ int rec_files_events_gc(struct rec_files *f, int64_t before_us, bool dry_run, ui
 int rec_files_events_write(struct rec_files *f, struct rec_files_events *ret, struct rec_error *error);
 void rec_files_events_place(struct rec_files *f, const struct rec_files_events *events); /* they are committed */
 void rec_files_events_forget(struct rec_files *f);                                       /* the group's */
+/* A file of events that a gc left that died: one of our names, and not the one that counts. */
+bool rec_files_events_left(const struct rec_files *f, const char *name);
 
 /* ---- Being woken (files-watch.c) ---- */
 

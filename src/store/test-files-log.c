@@ -238,6 +238,28 @@ static void test_append__of_a_gc_that_fails_and_stays_keeps_the_events(void **st
 	rec_store_close(second);
 }
 
+/* A gc that was killed, before its group was written or after it, and somebody's copy. */
+static void test_events__what_a_killed_writer_left_is_removed(void **state)
+{
+	struct world *w = *state;
+	static const char *const names[] = {".rec/events.ndjson", ".rec/events-7.ndjson", ".rec/events-old.ndjson"};
+	char path[400];
+	events_add(w);
+	expect(w, 0, gc(w));
+	for (size_t i = 0; i < 3; i++) {
+		snprintf(path, sizeof path, "%s/%s", w->path, names[i]);
+		FILE *file = fopen(path, "w");
+		assert_non_null(file);
+		fclose(file);
+	}
+	rec_store_close(w->store);
+	w->store = open_store(w, REC_STORE_WRITE);
+	add(w, "a", REC_READY);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(is_there(w, names[i]), i == 2);
+	assert_events(w, w->store, 1);
+}
+
 /* ---- A log that is written anew ---- */
 
 static void test_append__only_to_a_log_whose_name_is_durable(void **state)
@@ -263,6 +285,7 @@ int main(void)
 		in_world(test_append__what_is_torn_and_stays_in_the_log_is_nothing),
 		in_world(test_append__only_to_a_log_whose_name_is_durable),
 		in_world(test_append__of_a_gc_that_fails_and_stays_keeps_the_events),
+		in_world(test_events__what_a_killed_writer_left_is_removed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
