@@ -362,7 +362,7 @@ static int steps_pending(struct rec_files *f, struct rec_error *error)
 
 static bool scan_due(const struct rec_files *f)
 {
-	return !f->loaded || f->rescan || f->reload || f->watch < 0 ||
+	return !f->loaded || f->rescan || f->reload || f->watch_directory < 0 ||
 	       rec_clock_real.monotonic_us(rec_clock_real.context) - f->scanned_us > RESCAN_US;
 }
 
@@ -463,7 +463,7 @@ int rec_files_refresh(struct rec_files *f, struct rec_error *error)
 		return r;
 	if (!f->loaded)
 		rec_files_watch_begin(f);
-	if (f->watch >= 0 && !f->loaded && !f->log.open_ended) {
+	if (f->watch_directory >= 0 && !f->loaded && !f->log.open_ended) {
 		r = rec_files_scan(f, error);
 		f->scanned_us = rec_clock_real.monotonic_us(rec_clock_real.context);
 		early = true;

@@ -43,6 +43,13 @@ void rec_files_pending_add(struct rec_files *f, const char *name, size_t length)
 
 /* ---- Events ---- */
 
+/* The descriptor stays: whoever waits for it has its number. */
+static void watch_lost(struct rec_files *f)
+{
+	f->watch_directory = -1;
+	f->rescan = true;
+}
+
 static void event_take(struct rec_files *f, const struct inotify_event *event)
 {
 	if (event->mask & IN_Q_OVERFLOW)
@@ -50,7 +57,7 @@ static void event_take(struct rec_files *f, const struct inotify_event *event)
 	else if (event->wd != f->watch_directory)
 		return; /* the log is asked by its size */
 	else if (event->mask & IN_IGNORED)
-		rec_files_watch_end(f);
+		watch_lost(f);
 	else if (event->len && rec_files_name_matters(event->name))
 		rec_files_pending_add(f, event->name, strlen(event->name));
 }
@@ -64,8 +71,6 @@ void rec_files_watch_drain(struct rec_files *f)
 		for (ssize_t at = 0; at < got; at += (ssize_t)(sizeof *event + event->len)) {
 			event = (const void *)(events + at);
 			event_take(f, event);
-			if (f->watch < 0)
-				return;
 		}
 	}
 }

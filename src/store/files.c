@@ -194,7 +194,8 @@ static int files_changes(struct rec_store *s, struct rec_cursor *cursor, rec_id_
 	return r;
 }
 
-/* Everything that moves when somebody writes: the log's place, and what waits to be looked at. */
+/* Everything that moves when somebody writes: the log's place, and what waits to be looked at. Unwatched it is another
+ * number at each call: the wrapper counts them. */
 static int files_stamp(struct rec_store *s, uint64_t *ret_stamp, struct rec_error *error)
 {
 	struct rec_files *f = rec_files_of(s);
@@ -203,11 +204,11 @@ static int files_stamp(struct rec_store *s, uint64_t *ret_stamp, struct rec_erro
 	int r = rec_files_log_moved(f, &moved, error);
 	if (r < 0)
 		return r;
-	if (moved || f->pending_count || f->rescan || f->watch < 0)
+	if (moved || f->pending_count || f->rescan || f->watch_directory < 0)
 		r = rec_files_refresh(f, error);
 	if (r == 0)
-		*ret_stamp =
-			(uint64_t)f->log.group_number * 1000003 + f->noted_count + (f->watch < 0 ? ++s->stamps : 0);
+		*ret_stamp = (uint64_t)f->log.group_number * 1000003 + f->noted_count +
+			     (f->watch_directory < 0 ? s->stamps : 0);
 	return r;
 }
 

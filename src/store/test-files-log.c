@@ -3,8 +3,10 @@
 #include "base/test-support.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/inotify.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -276,6 +278,31 @@ static void test_append__only_to_a_log_whose_name_is_durable(void **state)
 	assert_int_equal(status_of(w, w->store, "a"), REC_DONE);
 }
 
+/* ---- Being woken ---- */
+
+/* Whoever waits has the number of the descriptor, so it stays what it is. */
+static void test_wake__the_descriptor_outlives_the_watch(void **state)
+{
+	struct world *w = *state;
+	struct rec_files *f = rec_files_of(w->store);
+	struct pollfd wake = {.events = POLLIN};
+	add(w, "a", REC_READY);
+	expect(w, 0, rec_store_wake_fd(w->store, &wake.fd, &w->error));
+	assert_true(wake.fd >= 0);
+	assert_int_equal(inotify_rm_watch(f->watch, f->watch_directory), 0); /* as when what it lay on was taken away */
+	assert_int_equal(poll(&wake, 1, 5000), 1);
+	rec_store_wake_drain(w->store);
+	assert_int_equal(poll(&wake, 1, 0), 0);
+	assert_int_not_equal(fcntl(wake.fd, F_GETFD), -1);
+	struct rec_store *second = open_store(w, REC_STORE_WRITE); /* all is seen without it */
+	expect(w, 0, rec_store_set_status(second, S("a"), REC_READY, REC_DONE, NULL, NULL, NULL, &w->error));
+	assert_int_equal(poll(&wake, 1, 5000), 1);
+	assert_int_equal(status_of(w, w->store, "a"), REC_DONE);
+	rec_store_wake_drain(w->store);
+	assert_int_not_equal(fcntl(wake.fd, F_GETFD), -1);
+	rec_store_close(second);
+}
+
 int main(void)
 {
 #define in_world(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -286,6 +313,7 @@ int main(void)
 		in_world(test_append__only_to_a_log_whose_name_is_durable),
 		in_world(test_append__of_a_gc_that_fails_and_stays_keeps_the_events),
 		in_world(test_events__what_a_killed_writer_left_is_removed),
+		in_world(test_wake__the_descriptor_outlives_the_watch),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
