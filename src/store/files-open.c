@@ -94,7 +94,7 @@ static struct rec_files *handle_new(const struct rec_store_options *options, con
 	}
 	rec_store_setup(&f->memory.store, &rec_files_ops, options);
 	f->io = io;
-	f->directory = f->rec = f->fresh = f->lock = f->log_fd = f->watch = f->watch_directory = f->watch_rec = -1;
+	f->directory = f->rec = f->fresh = f->lock = f->log_fd = f->watch = f->watch_directory = -1;
 	rec_memory_map_init(&f->files, a);
 	rec_memory_map_init(&f->warnings, a);
 	rec_buffer_init(&f->steps, a, EVENTS_BYTES_MAX);

@@ -78,7 +78,7 @@ void rec_files_watch_drain(struct rec_files *f)
 void rec_files_watch_end(struct rec_files *f)
 {
 	rec_close_fd(&f->watch);
-	f->watch_directory = f->watch_rec = -1;
+	f->watch_directory = -1;
 	f->rescan = true;
 }
 
@@ -90,7 +90,6 @@ void rec_files_watch_begin(struct rec_files *f)
 	if (f->watch < 0)
 		return;
 	f->watch_directory = inotify_add_watch(f->watch, f->path, FILE_EVENTS);
-	f->watch_rec = inotify_add_watch(f->watch, f->folder, LOG_EVENTS);
-	if (f->watch_directory < 0)
+	if (f->watch_directory < 0 || (f->rec >= 0 && inotify_add_watch(f->watch, f->folder, LOG_EVENTS) < 0))
 		rec_files_watch_end(f);
 }

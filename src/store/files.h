@@ -193,10 +193,10 @@ struct rec_files_log {
 struct rec_files {
 	struct rec_memory_store memory; /* first: the ops of the memory store work on it */
 	const struct rec_io *io;
-	char *path, *folder, *log_path;        /* the directory, its .rec and the log there; absolute */
-	int directory, rec, fresh, lock;       /* the directory, .rec, .rec/new, .rec/lock; -1: not there */
-	int log_fd;                            /* for reading or, in a group, writing; -1 */
-	int watch, watch_directory, watch_rec; /* inotify; -1: none, and every look is at all */
+	char *path, *folder, *log_path;  /* the directory, its .rec and the log there; absolute */
+	int directory, rec, fresh, lock; /* the directory, .rec, .rec/new, .rec/lock; -1: not there */
+	int log_fd;                      /* for reading or, in a group, writing; -1 */
+	int watch, watch_directory;      /* inotify; -1: none, and every look is at all */
 	struct rec_memory_map files, warnings;
 	struct rec_buffer text;       /* of the file that is looked at */
 	bool cleaned;                 /* what writers that died left is gone */

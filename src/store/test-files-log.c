@@ -303,6 +303,23 @@ static void test_wake__the_descriptor_outlives_the_watch(void **state)
 	rec_store_close(second);
 }
 
+static void test_wake__without_a_watch_of_the_log_there_is_none(void **state)
+{
+	struct world *w = *state;
+	struct rec_store *second = open_store(w, REC_STORE_READ);
+	char folder[80], moved[80];
+	int fd = -1;
+	snprintf(folder, sizeof folder, "%s/.rec", w->path);
+	snprintf(moved, sizeof moved, "%s/moved", w->path);
+	assert_int_equal(rename(folder, moved), 0);
+	expect(w, 0, rec_store_wake_fd(second, &fd, &w->error));
+	assert_int_equal(fd, -1);
+	assert_int_equal(rename(moved, folder), 0);
+	add(w, "a", REC_READY);
+	assert_int_equal(status_of(w, second, "a"), REC_READY);
+	rec_store_close(second);
+}
+
 int main(void)
 {
 #define in_world(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -314,6 +331,7 @@ int main(void)
 		in_world(test_append__of_a_gc_that_fails_and_stays_keeps_the_events),
 		in_world(test_events__what_a_killed_writer_left_is_removed),
 		in_world(test_wake__the_descriptor_outlives_the_watch),
+		in_world(test_wake__without_a_watch_of_the_log_there_is_none),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
