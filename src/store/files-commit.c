@@ -20,6 +20,7 @@
 
 #define SYNC_EACH_MAX 64u /* more files than that: the file system is synced once */
 #define COMPACT_BYTES ((size_t)1 << 20)
+#define CHANGES_KEPT 4096u /* when the log is written anew */
 #define NONE ((struct rec_slice){NULL, 0})
 
 /* ---- What a group does to one file ---- */
@@ -573,11 +574,15 @@ static int group_commit(struct steps *s)
 	return r;
 }
 
+/* Asked before a group, which then drops the older changes: they go with the old log. */
+static bool compact_due(const struct rec_files *f)
+{
+	return f->log.position >= COMPACT_BYTES && f->log.position / 4 >= f->compacted_bytes;
+}
+
 static void log_compact(struct rec_files *f)
 {
-	if (f->log.position < COMPACT_BYTES || f->log.position / 4 < f->compacted_bytes || f->log.open_ended)
-		return;
-	if (rec_files_lock(f, REC_FILES_LOCK_STEPS, F_WRLCK, NULL) < 0)
+	if (f->log.open_ended || rec_files_lock(f, REC_FILES_LOCK_STEPS, F_WRLCK, NULL) < 0)
 		return;
 	if (rec_files_log_renew(f, NULL) < 0)
 		f->compacted_bytes = f->log.position; /* not again at once */
@@ -588,9 +593,11 @@ int rec_files_commit(struct rec_store *store, struct rec_error *error)
 {
 	struct rec_files *f = rec_files_of(store);
 	struct steps s = {.f = f, .number = f->log.group_number + 1, .error = error};
-	bool any = anything(f);
+	bool any = anything(f), compact = any && compact_due(f);
 	size_t logged = f->noted_count;
 	int r = any ? noted_share(f, error) : 0;
+	if (r == 0 && compact)
+		rec_memory_changes_keep(&f->memory, CHANGES_KEPT);
 	if (r == 0 && any)
 		r = touched_collect(&s);
 	if (r == 0 && any)
@@ -606,7 +613,8 @@ int rec_files_commit(struct rec_store *store, struct rec_error *error)
 		f->noted_logged = logged;
 	rec_files_change_end(f, true);
 	rec_files_events_forget(f);
-	log_compact(f);
+	if (compact)
+		log_compact(f);
 	rec_files_unlock(f, REC_FILES_LOCK_GROUP);
 	return 0;
 }

@@ -17,7 +17,6 @@
 #define LOG "log"
 #define LOG_NEW "log.new"
 #define LOG_BYTES_MAX ((size_t)1 << 40)
-#define CHANGES_KEPT 4096u /* when the log is written anew */
 
 static int fail_log(struct rec_files *f, int errnum, struct rec_error *error)
 {

@@ -320,6 +320,58 @@ static void test_wake__without_a_watch_of_the_log_there_is_none(void **state)
 	rec_store_close(second);
 }
 
+/* ---- The change feed ---- */
+
+static int count_id(void *context, struct rec_slice id)
+{
+	(void)id;
+	++*(size_t *)context;
+	return 0;
+}
+
+/* Two changes each round. */
+static void many_changes(struct world *w, int rounds)
+{
+	expect(w, 0, rec_store_begin(w->store, &w->error));
+	for (int i = 0; i < rounds; i++) {
+		enum rec_status from = i % 2 ? REC_READY : REC_BACKLOG, to = i % 2 ? REC_BACKLOG : REC_READY;
+		expect(w, 0, set(w, "a", from, to));
+		expect(w, 0, set(w, "b", from, to));
+	}
+	expect(w, 0, rec_store_commit(w->store, &w->error));
+}
+
+static void test_changes__of_a_log_that_is_written_anew_the_newest_are_kept(void **state)
+{
+	struct world *w = *state;
+	struct rec_store *second = open_store(w, REC_STORE_READ);
+	struct rec_cursor old = {0}, newer;
+	size_t told = 0;
+	add(w, "a", REC_BACKLOG);
+	add(w, "b", REC_BACKLOG);
+	expect(w, REC_RESCAN, rec_store_changes(second, &old, count_id, &told, &w->error));
+	uint64_t inode = rec_files_of(w->store)->log.inode;
+	many_changes(w, 12000);
+	newer = old;
+	expect(w, 0, rec_store_changes(second, &newer, count_id, &told, &w->error));
+	assert_int_equal(told, 24000);
+	many_changes(w, 2);
+	add(w, "c", REC_READY);
+	assert_int_not_equal(rec_files_of(w->store)->log.inode, inode);
+	struct rec_store *third = open_store(w, REC_STORE_WRITE), *stores[] = {w->store, second, third};
+	for (size_t i = 0; i < 3; i++) {
+		struct rec_cursor cursor = newer;
+		told = 0;
+		expect(w, 0, rec_store_changes(stores[i], &cursor, count_id, &told, &w->error));
+		assert_in_range(told, 5, 6); /* a new file is seen by itself, too */
+		assert_true(rec_files_of(stores[i])->memory.data->counters[REC_MEMORY_COMMITTED].change_count < 5000);
+		cursor = old;
+		expect(w, REC_RESCAN, rec_store_changes(stores[i], &cursor, count_id, &told, &w->error));
+	}
+	rec_store_close(third);
+	rec_store_close(second);
+}
+
 int main(void)
 {
 #define in_world(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -332,6 +384,7 @@ int main(void)
 		in_world(test_events__what_a_killed_writer_left_is_removed),
 		in_world(test_wake__the_descriptor_outlives_the_watch),
 		in_world(test_wake__without_a_watch_of_the_log_there_is_none),
+		in_world(test_changes__of_a_log_that_is_written_anew_the_newest_are_kept),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
