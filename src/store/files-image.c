@@ -227,7 +227,8 @@ static void noted_forget(struct rec_files *f)
 {
 	rec_arena_release(&f->noted_arena);
 	f->noted_base = rec_random_u64() | 1;
-	f->noted_floor = f->noted_count = f->noted_logged = 1;
+	f->noted_floor = f->noted_count = 1;
+	f->noted_logged = 0;
 	if (f->noted)
 		f->noted[0] = (struct rec_slice){NULL, 0};
 }

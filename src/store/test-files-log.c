@@ -372,6 +372,22 @@ static void test_changes__of_a_log_that_is_written_anew_the_newest_are_kept(void
 	rec_store_close(second);
 }
 
+/* More edits than are remembered were seen; then a commit counts them as known. */
+static void test_changes__too_many_edits_are_a_rescan_for_later_handles_too(void **state)
+{
+	struct world *w = *state;
+	struct rec_cursor cursor = {0};
+	size_t told = 0;
+	add(w, "a", REC_READY);
+	expect(w, REC_RESCAN, rec_store_changes(w->store, &cursor, count_id, &told, &w->error));
+	for (int i = 0; i < 100001; i++)
+		expect(w, 0, rec_files_noted_add(rec_files_of(w->store), S("a"), &w->error));
+	add(w, "b", REC_READY);
+	struct rec_store *second = open_store(w, REC_STORE_READ);
+	expect(w, REC_RESCAN, rec_store_changes(second, &cursor, count_id, &told, &w->error));
+	rec_store_close(second);
+}
+
 int main(void)
 {
 #define in_world(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -385,6 +401,7 @@ int main(void)
 		in_world(test_wake__the_descriptor_outlives_the_watch),
 		in_world(test_wake__without_a_watch_of_the_log_there_is_none),
 		in_world(test_changes__of_a_log_that_is_written_anew_the_newest_are_kept),
+		in_world(test_changes__too_many_edits_are_a_rescan_for_later_handles_too),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
