@@ -135,11 +135,8 @@ int rec_store_claim_take(struct rec_store *s, int64_t claim_id, struct rec_slice
 
 /* ---- Leases ---- */
 
-static int lease_enter(struct rec_store *s, struct rec_slice owner, struct rec_error *error)
+static int lease_judge(struct rec_store *s, struct rec_slice owner, struct rec_error *error)
 {
-	int r = rec_read_enter(s, error);
-	if (r < 0)
-		return r;
 	if (!s->ops->renew)
 		return rec_fail(error, REC_E_UNSUPPORTED, "%s: this kind of store is not shared and has no leases",
 				s->info.location);
@@ -150,7 +147,10 @@ static int lease_enter(struct rec_store *s, struct rec_slice owner, struct rec_e
 
 int rec_store_renew(struct rec_store *s, struct rec_slice owner, int64_t lease_us, struct rec_error *error)
 {
-	int r = lease_enter(s, owner, error);
+	int r = rec_read_enter(s, error);
+	if (r < 0)
+		return r;
+	r = lease_judge(s, owner, error);
 	if (r == 0 && s->info.mode == REC_STORE_READ)
 		r = rec_fail(error, REC_E_READ_ONLY, "%s: was opened for reading only", s->info.location);
 	if (r == 0 && lease_us < 0)
@@ -163,7 +163,10 @@ int rec_store_renew(struct rec_store *s, struct rec_slice owner, int64_t lease_u
 int rec_store_lease(struct rec_store *s, struct rec_slice owner, int64_t *ret_left_us, struct rec_error *error)
 {
 	int64_t left_us = 0;
-	int r = lease_enter(s, owner, error);
+	int r = rec_read_enter(s, error);
+	if (r < 0)
+		return r;
+	r = lease_judge(s, owner, error);
 	if (r == 0)
 		r = s->ops->lease(s, owner, &left_us, error);
 	r = rec_read_leave(s, "lease", r, REC_MAY(REC_NOT_FOUND), error);

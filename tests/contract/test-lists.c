@@ -106,6 +106,9 @@ static int call_store(void *context, const struct rec_task *task)
 {
 	struct seen *s = context;
 	struct rec_task other;
+	int64_t left;
+	expect(s->c, REC_E_BUG, rec_store_renew(s->c->store, S("host:1"), 1, &s->c->error));
+	expect(s->c, REC_E_BUG, rec_store_lease(s->c->store, S("host:1"), &left, &s->c->error));
 	expect(s->c, REC_E_BUG, rec_store_get(s->c->store, task->id, &s->c->arena, &other, &s->c->error));
 	expect(s->c, REC_E_BUG, rec_store_delete(s->c->store, task->id, &s->c->error));
 	expect(s->c, REC_E_BUG, rec_store_begin(s->c->store, &s->c->error));
@@ -121,6 +124,12 @@ static void test_list__callback_must_not_call_the_store(void **state)
 	seven(c);
 	expect(c, 0, rec_store_list(c->store, NULL, call_store, &seen, &c->error));
 	assert_int_equal(seen.count, 7);
+	contract_set(c, "f", REC_READY, REC_DONE);
+	expect(c, 0, rec_store_begin(c->store, &c->error)); /* nor does a group end by it */
+	contract_set(c, "f", REC_DONE, REC_READY);
+	expect(c, 0, rec_store_list(c->store, NULL, call_store, &seen, &c->error));
+	assert_int_equal(seen.count, 14);
+	expect(c, 0, rec_store_commit(c->store, &c->error));
 	contract_set(c, "f", REC_READY, REC_DONE);
 }
 
