@@ -139,7 +139,7 @@ struct rec_store {
 	struct rec_error group_failed; /* .code: 0, or what a call inside the group failed with */
 	rec_warning_fn *warn;
 	void *warn_context;
-	int64_t event_seq;         /* event_add notes here what the event got; 0: not known */
+	int64_t event_seq;         /* event_add notes here what the event got */
 	uint64_t stamps;           /* given so far, where the backend has none */
 	struct rec_warned *warned; /* which (id, column) were told already; bounded */
 	rec_rollup_fn *on_rollup;

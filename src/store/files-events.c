@@ -34,7 +34,7 @@ int rec_files_event_add(struct rec_store *s, const struct rec_event *event, stru
 	struct rec_files *f = rec_files_of(s);
 	struct rec_event added = *event;
 	size_t before = f->events.length;
-	added.seq = ++f->memory.data->counters[REC_MEMORY_WORKING].event_seq;
+	added.seq = s->event_seq = ++f->memory.data->counters[REC_MEMORY_WORKING].event_seq;
 	rec_files_record_write(&f->events, &rec_files_event_record, &added);
 	if (rec_buffer_add_text(&f->events, "\n") == 0)
 		return 0;

@@ -47,7 +47,7 @@ int rec_postgres_event_add(struct rec_store *store, const struct rec_event *even
 	rec_postgres_put_optional(&a, event->has_survivors, event->survivors);
 	int r = rec_postgres_effect(s, REC_POSTGRES_EVENT_INSERT, &a, NULL, error);
 	if (r == 0)
-		s->counters.event_seq++;
+		store->event_seq = ++s->counters.event_seq;
 	return r;
 }
 

@@ -234,7 +234,7 @@ int rec_store_blocker_resolve(struct rec_store *s, struct rec_slice id, struct r
 
 /* Appends (time absent -> now; seq is given by the store). */
 int rec_store_event_add(struct rec_store *s, const struct rec_event *event, struct rec_error *error);
-/* The seq of the last event that was added through this handle; 0: none was, or this kind of store does not tell. */
+/* The seq of the last event that was added through this handle; 0: none was. */
 int64_t rec_store_event_seq(const struct rec_store *s);
 typedef int rec_event_fn(void *context, const struct rec_event *event);
 /* Events with seq > since in order, at most limit (0: all). fn as for rec_store_list. */

@@ -44,6 +44,7 @@ static void test_events__are_numbered_upwards_and_read_in_pages(void **state)
 	assert_heard(c, 0, 0, "A B C ");
 	int64_t at = assert_heard(c, 0, 2, "A B ");
 	at = assert_heard(c, at, 2, "C ");
+	assert_int_equal(rec_store_event_seq(c->store), at); /* the last one of this handle */
 	assert_heard(c, at, 2, "");
 	say(c, "D");
 	assert_heard(c, at, 0, "D ");
