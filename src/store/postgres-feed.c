@@ -4,8 +4,9 @@
  * so none becomes visible behind a consumer's back.
  *
  * The wake-up descriptor is an epoll one around the connection's socket: it stays the same when the connection is
- * made anew, and a lost connection makes it readable too. Behind a pooler there is no LISTEN, and a timer says once
- * a second that the store may have changed.
+ * made anew, and a lost connection makes it readable too. A notification that comes behind the answer to a statement
+ * is read with it, so an eventfd tells of that. Behind a pooler there is no LISTEN, and a timer says once a second
+ * that the store may have changed.
  */
 #include "store/postgres.h"
 
@@ -13,8 +14,11 @@
 #include <poll.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
+
+#include "base/cleanup.h"
 
 /* ---- Events ---- */
 
@@ -229,23 +233,45 @@ static int each_second(void)
 	return fd;
 }
 
+static int descriptor_make(struct rec_postgres *s, struct rec_error *error)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	s->wake_fd = s->pooled ? each_second() : epoll_create1(EPOLL_CLOEXEC);
+	if (!s->pooled)
+		s->heard_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (s->wake_fd < 0 || (!s->pooled && epoll_ctl(s->wake_fd, EPOLL_CTL_ADD, s->heard_fd, &event) < 0))
+		return rec_fail_errno(error, errno, "%s: wake-up descriptor", s->location);
+	return rec_postgres_wake_connect(s, error);
+}
+
 int rec_postgres_wake_fd(struct rec_store *store, int *ret_fd, struct rec_error *error)
 {
 	struct rec_postgres *s = rec_postgres_of(store);
 	int r = s->in_group ? 0 : rec_postgres_connect(s, error);
 	if (r == 0 && s->wake_fd < 0) {
-		s->wake_fd = s->pooled ? each_second() : epoll_create1(EPOLL_CLOEXEC);
-		if (s->wake_fd < 0)
-			return rec_fail_errno(error, errno, "%s: wake-up descriptor", s->location);
-		r = rec_postgres_wake_connect(s, error);
+		r = descriptor_make(s, error);
 		if (r < 0) {
-			close(s->wake_fd);
-			s->wake_fd = -1;
+			rec_close_fd(&s->wake_fd);
+			rec_close_fd(&s->heard_fd);
 		}
 	}
 	if (r == 0)
 		*ret_fd = s->wake_fd;
 	return r;
+}
+
+/* Our own commits do not wake. */
+void rec_postgres_wake_hear(struct rec_postgres *s)
+{
+	bool others = false;
+	if (s->heard_fd < 0)
+		return;
+	for (PGnotify *notice; (notice = s->pq.PQnotifies(s->connection));) {
+		others |= notice->be_pid != s->pq.PQbackendPID(s->connection);
+		s->pq.PQfreemem(notice);
+	}
+	if (others)
+		(void)eventfd_write(s->heard_fd, 1);
 }
 
 /* False: it is dead. Its end is seen only behind the last that it said. */
@@ -266,9 +292,8 @@ static bool take_input(struct rec_postgres *s)
 void rec_postgres_wake_drain(struct rec_store *store)
 {
 	struct rec_postgres *s = rec_postgres_of(store);
-	uint64_t ticks;
-	if (s->pooled && s->wake_fd >= 0 && read(s->wake_fd, &ticks, sizeof ticks) < 0)
-		return; /* none was due */
+	eventfd_t ticks;
+	(void)eventfd_read(s->pooled ? s->wake_fd : s->heard_fd, &ticks); /* a timer is a counter, too */
 	if (!s->pooled && s->connection && !take_input(s) && !s->in_group)
 		rec_postgres_disconnect(s);
 }

@@ -176,6 +176,7 @@ static int collect(struct rec_postgres *s, const char *doing, PGresult **ret_res
 		s->pq.PQclear(last);
 		last = result;
 	}
+	rec_postgres_wake_hear(s);
 	if (r == 0 && !last)
 		r = rec_postgres_fail(s, NULL, doing, error);
 	if (r < 0 || !ret_result) {
@@ -265,8 +266,10 @@ static int stream_rows(struct rec_postgres *s, const char *name, rec_postgres_ro
 	int r = 0;
 	for (;;) {
 		int waited = next_result(s, &result, r ? NULL : error);
-		if (waited < 0 || !result)
+		if (waited < 0 || !result) {
+			rec_postgres_wake_hear(s);
 			return r ? r : waited;
+		}
 		if (r == 0 && failed(s, result))
 			r = rec_postgres_fail(s, result, name, error);
 		int count = s->pq.PQntuples(result);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+
 struct rec_postgres *rec_postgres_of(struct rec_store *s)
 {
 	return (struct rec_postgres *)s;
@@ -15,8 +17,8 @@ static void postgres_close(struct rec_store *store)
 	struct rec_postgres *s = rec_postgres_of(store);
 	const struct rec_allocator *a = store->allocator;
 	rec_postgres_disconnect(s);
-	if (s->wake_fd >= 0)
-		close(s->wake_fd);
+	rec_close_fd(&s->wake_fd);
+	rec_close_fd(&s->heard_fd);
 	rec_free(a, s->conninfo);
 	rec_free(a, s->location);
 	rec_free(a, s->directory);
@@ -222,7 +224,7 @@ int rec_store_postgres_open(const char *uri, const struct rec_store_options *opt
 		return rec_fail_nomem(error);
 	rec_store_setup(&s->base, &postgres_ops, options);
 	s->base.info.shared = true;
-	s->wake_fd = -1;
+	s->wake_fd = s->heard_fd = -1;
 	s->pooled = options && options->pooled;
 	int r = rec_libpq_load(&s->pq, error);
 	if (r == 0)

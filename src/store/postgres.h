@@ -67,6 +67,7 @@ struct rec_postgres {
 	char xid[24];             /* of the group, to learn how a commit ended whose answer got lost */
 	uint64_t generation;      /* of the feed */
 	int wake_fd;              /* an epoll descriptor (or a timer, if pooled) that outlives connections; -1 */
+	int heard_fd;             /* in it: readable once a notification came behind an answer; -1 */
 	int64_t retry_us;         /* monotonic: no new connection is tried before that */
 	int64_t retry_step_us;    /* 0: the last attempt succeeded */
 	struct rec_error refused; /* why it failed */
@@ -254,6 +255,8 @@ void rec_postgres_wake_drain(struct rec_store *s);
 /* A new connection: waits for notifications again if somebody asked for the descriptor. */
 int rec_postgres_wake_connect(struct rec_postgres *s, struct rec_error *error);
 void rec_postgres_wake_disconnect(struct rec_postgres *s); /* before the socket is closed */
+/* After every answer: what came with it is no longer in the socket, which alone would not wake. */
+void rec_postgres_wake_hear(struct rec_postgres *s);
 int rec_postgres_gc(struct rec_store *s, struct rec_gc *gc, struct rec_error *error);
 int rec_postgres_problems(struct rec_store *s, rec_problem_fn *fn, void *context, struct rec_error *error);
 

@@ -250,6 +250,23 @@ static void test_wake__a_program_that_writes_wakes(void **state)
 	assert_true(quiet_now(fd));
 }
 
+/* The notification is there, and is then read behind the answer to a question. */
+static void test_wake__outlasts_a_statement(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t stamp = 0;
+	int fd = -1;
+	expect(f, 0, rec_store_wake_fd(f->store, &fd, &f->error));
+	sql(f->other, "INSERT INTO reconciler.tasks(id,title) VALUES('a','x')");
+	await(fd);
+	expect(f, 0, rec_store_stamp(f->store, &stamp, &f->error));
+	assert_false(quiet_now(fd));
+	rec_store_wake_drain(f->store);
+	assert_true(quiet_now(fd));
+	expect(f, 0, add(f, f->store, "b"));
+	assert_true(quiet_now(fd)); /* we know what we wrote */
+}
+
 static void test_wake__lives_through_a_restart_of_the_server(void **state)
 {
 	struct fixture *f = *state;
@@ -455,6 +472,7 @@ int main(void)
 		TEST(test_rows__a_program_cannot_write_what_is_no_task),
 		TEST(test_errors__a_session_that_idled_too_long_may_try_again),
 		TEST(test_wake__a_program_that_writes_wakes),
+		TEST(test_wake__outlasts_a_statement),
 		TEST(test_wake__lives_through_a_restart_of_the_server),
 		TEST(test_wake__behind_a_pooler_it_ticks),
 		TEST(test_lost__a_read_goes_on_with_a_new_connection),
