@@ -189,6 +189,8 @@ static struct rec_slice attempt_key(const union record *of, struct rec_memory_ke
 	struct rec_memory_key number;
 	struct rec_slice at = rec_memory_key_join(key, of->attempt.task_id, NONE, NONE);
 	struct rec_slice tail = rec_memory_key_seq(&number, of->attempt.number);
+	if (!at.data)
+		return at;
 	memcpy(key->bytes + at.length, tail.data, tail.length);
 	at.length += tail.length;
 	return at;
@@ -311,6 +313,8 @@ int rec_files_row_take(struct rec_memory_store *m, enum rec_memory_table table, 
 	rec_arena_init(&arena, m->store.allocator);
 	int r = rec_files_record_read(json, &t->type, &arena, &record, error);
 	struct rec_slice at = r == 0 ? t->key(&record, &key) : NONE;
+	if (r == 0 && !at.data)
+		r = rec_fail(error, REC_E_INVALID, "a row has no key, or one that is too long");
 	if (r == 0 && table == REC_MEMORY_CHANGES) {
 		m->data->counters[REC_MEMORY_WORKING].change_count -= rec_memory_get(m, table, at) != NULL;
 		m->data->counters[REC_MEMORY_WORKING].change_count += !remove;

@@ -81,7 +81,7 @@ static int take_id(struct taking *t, const struct rec_files_node *node, const ch
 static int take_time(struct taking *t, const struct rec_files_node *node, const char *column, void *value)
 {
 	int64_t us;
-	if (node->type != REC_JSON_STRING)
+	if (node->type != REC_JSON_STRING || node->text.length > REC_FILES_TIME_BYTES_MAX)
 		return warn_node(t, column, "is not a time", node);
 	*(struct rec_slice *)value = node->text;
 	return rec_timestamp_parse(node->text, &us) == 0 ? 0 : warn_node(t, column, "is not a time", node);

@@ -15,7 +15,8 @@
 #define REC_FILES_FOLDER ".rec"
 #define REC_FILES_TASK_BYTES_MAX ((size_t)128 << 20) /* a description and its question of 16 MiB each, escaped */
 #define REC_FILES_NAME_BYTES 256
-#define REC_FILES_KEYS_MAX 4096u /* in one object of a file */
+#define REC_FILES_KEYS_MAX 4096u     /* in one object of a file */
+#define REC_FILES_TIME_BYTES_MAX 64u /* a longer text is no time, nor kept as one: it is part of keys */
 
 /* ---- Names (files-name.c); pure ---- */
 

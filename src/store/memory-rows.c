@@ -275,22 +275,24 @@ struct rec_slice rec_memory_key_seq(struct rec_memory_key *key, int64_t seq)
 	return (struct rec_slice){key->bytes, key->length};
 }
 
-static void key_add(struct rec_memory_key *key, struct rec_slice part)
+static bool key_add(struct rec_memory_key *key, struct rec_slice part)
 {
-	if (!part.data || part.length >= sizeof key->bytes - key->length)
-		return;
+	if (!part.data)
+		return true;
+	if (part.length >= REC_MEMORY_JOINED_MAX - key->length)
+		return false;
 	memcpy(key->bytes + key->length, part.data, part.length);
 	key->bytes[key->length + part.length] = '\0';
 	key->length += part.length + 1;
+	return true;
 }
 
 struct rec_slice rec_memory_key_join(struct rec_memory_key *key, struct rec_slice a, struct rec_slice b,
 				     struct rec_slice c)
 {
 	key->length = 0;
-	key_add(key, a);
-	key_add(key, b);
-	key_add(key, c);
+	if (!key_add(key, a) || !key_add(key, b) || !key_add(key, c))
+		return (struct rec_slice){NULL, 0};
 	return (struct rec_slice){key->bytes, key->length};
 }
 

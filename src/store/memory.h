@@ -143,12 +143,15 @@ int rec_memory_batch_copy(struct rec_arena *arena, const struct rec_batch *batch
 
 /* ---- Keys ---- */
 
+#define REC_MEMORY_JOINED_MAX (2u * REC_ID_BYTES_MAX + 4096u + 3u) /* two ids and a short text */
+
 struct rec_memory_key {
 	size_t length;
-	char bytes[2 * REC_ID_BYTES_MAX + 4096 + 16];
+	char bytes[REC_MEMORY_JOINED_MAX + 8]; /* a number may follow */
 };
 struct rec_slice rec_memory_key_seq(struct rec_memory_key *key, int64_t seq);
-/* The parts with a NUL behind each; absent ones (data == NULL) are left out. */
+/* The parts with a NUL behind each; absent ones (data == NULL) are left out. Absent: it would be longer than a key can
+ * be, which no row is that a store has let in. */
 struct rec_slice rec_memory_key_join(struct rec_memory_key *key, struct rec_slice a, struct rec_slice b,
 				     struct rec_slice c);
 bool rec_memory_key_under(struct rec_slice key, struct rec_slice prefix);

@@ -1,6 +1,8 @@
 /* From the text of a file to a task: what makes a whole file bad, and what a single value. */
 #include "base/test-support.h"
 
+#include <stdio.h>
+
 #include "store/files.h"
 
 #define S(text) rec_slice_of(text)
@@ -50,11 +52,61 @@ static void test_keys__of_one_object_are_bounded(void **state)
 	rec_buffer_release(&text);
 }
 
+/* ---- Values ---- */
+
+static void test_times__one_that_is_too_long_is_none(void **state)
+{
+	(void)state;
+	struct rec_arena arena;
+	struct rec_files_task read;
+	struct rec_error error = {0};
+	struct rec_slice text = S("{\"title\":\"x\",\"status\":\"BLOCKED\",\"created_at\":\"soon\",\"blockers\":["
+				  "{\"id\":\"k\",\"question\":\"?\",\"created_at\":\""
+				  "2026-01-01T00:00:00Z 2026-01-01T00:00:00Z 2026-01-01T00:00:00Z 2026\"}]}");
+	rec_arena_init(&arena, NULL);
+	assert_int_equal(rec_files_task_read(text, "a.json", &arena, &read, &error), 0);
+	assert_int_equal(read.warning_count, 2);
+	assert_string_equal(read.warnings[1].column, "blocker created_at");
+	assert_string_equal(read.warnings[1].problem, "is not a time");
+	assert_true(rec_slice_equal(read.task.created_at, S("soon"))); /* shown as it is */
+	assert_int_equal(read.task.blocker_count, 1);
+	assert_int_equal(read.task.blockers[0].created_at.length, 0);
+	rec_arena_release(&arena);
+}
+
+/* ---- Rows of the log ---- */
+
+static void row_take(struct rec_memory_store *m, size_t id_length, int wanted)
+{
+	char json[8192], id[8000];
+	struct rec_error error = {0};
+	memset(id, 'x', sizeof id);
+	snprintf(json, sizeof json, "{\"task_id\":\"%.*s\",\"number\":1}", (int)id_length, id);
+	assert_int_equal(rec_files_row_take(m, REC_MEMORY_ATTEMPTS, S(json), false, &error), wanted);
+}
+
+static void test_rows__one_without_a_key_or_with_one_too_long_is_damaged(void **state)
+{
+	(void)state;
+	struct rec_memory_store m = {0};
+	struct rec_error error = {0};
+	rec_store_setup(&m.store, &rec_files_ops, NULL);
+	assert_int_equal(rec_memory_embed(&m, &error), 0);
+	assert_int_equal(rec_memory_begin(&m.store, &error), 0);
+	row_take(&m, REC_MEMORY_JOINED_MAX - 1, 0); /* with its NUL */
+	row_take(&m, REC_MEMORY_JOINED_MAX, REC_E_INVALID);
+	assert_int_equal(rec_files_row_take(&m, REC_MEMORY_HISTORIES, S("{}"), false, &error), REC_E_INVALID);
+	rec_memory_rollback(&m.store);
+	rec_memory_disembed(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_keys__each_stands_once_in_its_object),
 		cmocka_unit_test(test_keys__of_one_object_are_bounded),
+		cmocka_unit_test(test_times__one_that_is_too_long_is_none),
+		cmocka_unit_test(test_rows__one_without_a_key_or_with_one_too_long_is_damaged),
 	};
 	return cmocka_run_group_tests_name("store/files-task", tests, NULL, NULL);
 }
