@@ -29,7 +29,7 @@ struct step {
 	struct rec_slice id;
 	char name[REC_FILES_NAME_BYTES];
 	bool had_file, remove, written;
-	struct rec_files_identity before;
+	struct rec_files_identity was;
 };
 
 struct steps {
@@ -57,20 +57,6 @@ static int fail_step(const struct steps *s, int errnum, const struct step *step)
 static int fail_changed(const struct steps *s, const struct step *step)
 {
 	return rec_fail(s->error, REC_E_BUSY, "%.200s: another program has just changed it (try again)", step->name);
-}
-
-/* Is the file what it was when the group began? 1 or 0; -1 and errno. */
-static int file_stands(const struct steps *s, const struct step *step)
-{
-	struct stat status;
-	struct rec_files_identity now = step->before;
-	bool there = s->f->io->stat(s->f->io->context, s->f->directory, step->name, &status) == 0;
-	if (!there && errno != ENOENT)
-		return -1;
-	if (there)
-		rec_files_identity_of(&status, &now);
-	return there == step->had_file && now.inode == step->before.inode && now.size == step->before.size &&
-	       now.mtime_ns == step->before.mtime_ns;
 }
 
 /* ---- Which tasks are touched ---- */
@@ -176,7 +162,7 @@ static int text_changed(const struct steps *s, const struct step *step, const st
 	r = rec_files_read(s->f, s->f->directory, step->name, &text, &status, &problem, s->error);
 	if (r == 0)
 		rec_files_identity_of(&status, &now);
-	if (r > 0 || (r == 0 && !rec_files_identity_equal(&now, &step->before)))
+	if (r > 0 || (r == 0 && !rec_files_identity_equal(&now, &step->was)))
 		r = fail_changed(s, step);
 	if (r == 0 && same_life(&before, after))
 		r = rec_files_text_edit(rec_buffer_slice(&text), &before, after, arena, out, s->error);
@@ -216,7 +202,7 @@ static int removal_prepare(const struct steps *s, struct step *step, const struc
 	step->remove = true;
 	if (file && !file->regular)
 		return rec_fail(s->error, REC_E_INVALID, "%.200s: is no file (remove it by hand)", step->name);
-	int same = file_stands(s, step);
+	int same = rec_files_stands(s->f, step->name, step->had_file, &step->was);
 	if (same <= 0)
 		return same < 0 ? fail_step(s, errno, step) : fail_changed(s, step);
 	return rec_files_image_written(s->f, step->name, NULL, s->error);
@@ -236,7 +222,7 @@ static int step_prepare(struct steps *s, size_t index, struct rec_arena *arena, 
 	struct rec_task after;
 	step->had_file = file != NULL;
 	if (file)
-		step->before = file->identity;
+		step->was = file->identity;
 	int r = task_in(s, REC_MEMORY_WORKING, step->id, arena, &after);
 	if (r == REC_NOT_FOUND)
 		return removal_prepare(s, step, file);
@@ -292,9 +278,7 @@ static int row_line(void *context, struct rec_slice key, void *committed, void *
 	const struct lines *l = context;
 	if (committed == working)
 		return 0;
-	rec_buffer_printf(l->out, "%c%s ", working ? '+' : '-', l->table->name);
-	rec_files_row_write(l->out, l->table->table, key, working ? working : committed);
-	return rec_buffer_add_text(l->out, "\n");
+	return rec_files_row_write(l->out, l->table, key, working ? working : committed, !working);
 }
 
 static void step_lines(const struct steps *s, struct rec_buffer *out)
@@ -306,37 +290,21 @@ static void step_lines(const struct steps *s, struct rec_buffer *out)
 			.name = rec_slice_of(step->name),
 			.from = step->remove ? NONE : rec_slice_of(fresh_name(s, i, name)),
 			.had_file = step->had_file,
-			.inode = (int64_t)step->before.inode,
-			.size = step->before.size,
-			.mtime_ns = step->before.mtime_ns,
+			.was = step->was,
 		};
-		rec_buffer_add_text(out, "file ");
-		rec_files_record_write(out, &rec_files_step_record, &line);
-		rec_buffer_add_text(out, "\n");
+		rec_files_record_line(out, "file", &rec_files_step_record, &line);
 	}
-}
-
-static void record_line(struct rec_buffer *out, const char *word, const struct rec_files_record *type,
-			const void *record)
-{
-	rec_buffer_printf(out, "%s ", word);
-	rec_files_record_write(out, type, record);
-	rec_buffer_add_text(out, "\n");
 }
 
 static int group_write(const struct steps *s, const struct rec_files_events *events, struct rec_buffer *out)
 {
 	struct rec_memory_data *data = s->f->memory.data;
-	const struct rec_memory_counters *now = &data->counters[REC_MEMORY_WORKING];
-	const struct rec_files_counters counters = {now->claim_id, now->event_seq, now->change_seq,
-						    now->changes_pruned};
 	for (size_t i = 0; i < rec_files_table_count; i++) {
 		struct lines lines = {out, &rec_files_tables[i]};
 		(void)rec_memory_map_dirty(&data->tables[rec_files_tables[i].table], row_line, &lines);
 	}
 	step_lines(s, out);
-	record_line(out, "counters", &rec_files_counters_record, &counters);
-	record_line(out, "events", &rec_files_events_record, events);
+	rec_files_tail_write(out, &data->counters[REC_MEMORY_WORKING], events);
 	rec_files_group_end(out, 0, s->number);
 	return out->failed ? rec_fail_nomem(s->error) : 0;
 }
@@ -350,7 +318,7 @@ static bool step_apply(const struct steps *s, size_t index)
 	struct rec_files_file *file;
 	struct stat status;
 	char name[48];
-	int same = file_stands(s, step);
+	int same = rec_files_stands(s->f, step->name, step->had_file, &step->was);
 	if (same < 0)
 		return false;
 	if (!same) { /* somebody has changed it since it was prepared: that stands, and is looked at */
@@ -381,102 +349,6 @@ static void steps_apply(const struct steps *s)
 		s->f->rescan = true;
 }
 
-/* ---- Steps that somebody left undone ---- */
-
-static int undone_apply(struct rec_files *f, const struct rec_files_step *step, struct rec_error *error)
-{
-	struct steps one = {.f = f, .error = error};
-	struct step shown = {
-		.had_file = step->had_file,
-		.before = {.inode = (uint64_t)step->inode, .size = step->size, .mtime_ns = step->mtime_ns}};
-	struct stat status;
-	snprintf(shown.name, sizeof shown.name, "%.*s", (int)step->name.length, step->name.data);
-	if (step->from.data && f->io->stat(f->io->context, f->fresh, step->from.data, &status) < 0)
-		return errno == ENOENT ? 0 : fail_step(&one, errno, &shown);
-	int r = 0, same = file_stands(&one, &shown);
-	if (same < 0)
-		return fail_step(&one, errno, &shown);
-	if (same && step->from.data)
-		r = f->io->rename(f->io->context, f->fresh, step->from.data, f->directory, shown.name);
-	else if (same && step->had_file)
-		r = f->io->unlink(f->io->context, f->directory, shown.name);
-	else if (step->from.data) /* somebody changed it since: that stands */
-		r = f->io->unlink(f->io->context, f->fresh, step->from.data);
-	return r < 0 ? fail_step(&one, errno, &shown) : 0;
-}
-
-static int undone_all(struct rec_files *f, struct rec_error *error)
-{
-	struct rec_slice steps = rec_buffer_slice(&f->steps);
-	struct rec_files_step step;
-	struct rec_arena arena;
-	int r;
-	rec_arena_init(&arena, f->memory.store.allocator);
-	while ((r = rec_files_step_next(&steps, &arena, &step, error)) == 0) {
-		r = undone_apply(f, &step, error);
-		if (r < 0)
-			break;
-	}
-	rec_arena_release(&arena);
-	if (r == REC_END && f->io->sync(f->io->context, f->directory) < 0)
-		return rec_fail_errno(error, errno, "%s", f->path);
-	return r == REC_END ? 0 : r;
-}
-
-static int undone_finish(struct rec_files *f, struct rec_error *error)
-{
-	if (!f->log.open_ended || !f->steps.length)
-		return 0;
-	int r = rec_files_lock(f, REC_FILES_LOCK_STEPS, F_WRLCK, error);
-	if (r < 0)
-		return r;
-	r = undone_all(f, error);
-	if (r == 0) {
-		f->log.open_ended = false;
-		f->rescan = true;
-		r = rec_files_refresh_locked(f, error);
-		if (r == 0)
-			rec_files_log_print(f);
-		else
-			f->log.open_ended = true;
-	}
-	rec_files_unlock(f, REC_FILES_LOCK_STEPS);
-	return r;
-}
-
-static bool left_fresh(const struct rec_files *f, const char *name)
-{
-	(void)f;
-	return strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
-}
-
-static int folder_clean(struct rec_files *f, int folder, bool (*left)(const struct rec_files *f, const char *name),
-			struct rec_error *error)
-{
-	_Alignas(struct rec_files_entry) char entries[4096];
-	ssize_t got = 0;
-	rec_cleanup(rec_close_fd) int fd =
-		f->io->openat(f->io->context, folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-	while (fd >= 0 && (got = f->io->list(f->io->context, fd, entries, sizeof entries)) > 0)
-		for (ssize_t at = 0; at < got;) {
-			const struct rec_files_entry *entry = (const void *)(entries + at);
-			if (left(f, entry->name))
-				(void)f->io->unlink(f->io->context, folder, entry->name);
-			at += entry->length;
-		}
-	return fd < 0 || got < 0 ? rec_fail_errno(error, errno, "%s", f->folder) : 0;
-}
-
-/* What writers that died left; once for each handle. */
-static int left_clean(struct rec_files *f, struct rec_error *error)
-{
-	int r = f->cleaned ? 0 : folder_clean(f, f->fresh, left_fresh, error);
-	if (r == 0 && !f->cleaned)
-		r = folder_clean(f, f->rec, rec_files_events_left, error);
-	f->cleaned = r == 0;
-	return r;
-}
-
 /* ---- Begin, commit, rollback ---- */
 
 int rec_files_begin(struct rec_store *store, struct rec_error *error)
@@ -487,9 +359,7 @@ int rec_files_begin(struct rec_store *store, struct rec_error *error)
 		return r;
 	r = rec_files_refresh_locked(f, error);
 	if (r == 0)
-		r = undone_finish(f, error);
-	if (r == 0)
-		r = left_clean(f, error);
+		r = rec_files_recover(f, error);
 	if (r == 0)
 		r = rec_files_change_begin(f, error);
 	if (r < 0)

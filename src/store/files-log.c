@@ -265,6 +265,15 @@ int rec_files_log_moved(struct rec_files *f, bool *ret_moved, struct rec_error *
 
 /* ---- Writing ---- */
 
+void rec_files_tail_write(struct rec_buffer *out, const struct rec_memory_counters *now,
+			  const struct rec_files_events *events)
+{
+	const struct rec_files_counters counters = {now->claim_id, now->event_seq, now->change_seq,
+						    now->changes_pruned};
+	rec_files_record_line(out, "counters", &rec_files_counters_record, &counters);
+	rec_files_record_line(out, "events", &rec_files_events_record, events);
+}
+
 int rec_files_log_append(struct rec_files *f, struct rec_slice group, bool *ret_perhaps, struct rec_error *error)
 {
 	*ret_perhaps = false;
@@ -308,33 +317,18 @@ static void table_write(struct rec_files *f, const struct rec_files_table *table
 	struct rec_slice key;
 	const void *row;
 	rec_memory_walk(&f->memory, table->table, (struct rec_slice){NULL, 0}, &cursor);
-	while (!out->failed && (row = rec_memory_cursor_next(&cursor, &key))) {
-		rec_buffer_printf(out, "+%s ", table->name);
-		rec_files_row_write(out, table->table, key, row);
-		rec_buffer_add_text(out, "\n");
-	}
-}
-
-static void tail_write(struct rec_files *f, struct rec_buffer *out)
-{
-	const struct rec_memory_counters *now = &f->memory.data->counters[REC_MEMORY_COMMITTED];
-	const struct rec_files_counters counters = {now->claim_id, now->event_seq, now->change_seq,
-						    now->changes_pruned};
-	const struct rec_files_events events = {rec_slice_of(f->log.events_name), f->log.events_bytes};
-	rec_buffer_add_text(out, "counters ");
-	rec_files_record_write(out, &rec_files_counters_record, &counters);
-	rec_buffer_add_text(out, "\nevents ");
-	rec_files_record_write(out, &rec_files_events_record, &events);
-	rec_buffer_add_text(out, "\n");
+	while (!out->failed && (row = rec_memory_cursor_next(&cursor, &key)))
+		rec_files_row_write(out, table, key, row, false);
 }
 
 static int log_write(struct rec_files *f, struct rec_buffer *out, struct rec_error *error)
 {
+	const struct rec_files_events events = {rec_slice_of(f->log.events_name), f->log.events_bytes};
 	rec_files_head_write(out, f->log.generation);
 	size_t from = out->length;
 	for (size_t i = 0; i < rec_files_table_count; i++)
 		table_write(f, &rec_files_tables[i], out);
-	tail_write(f, out);
+	rec_files_tail_write(out, &f->memory.data->counters[REC_MEMORY_COMMITTED], &events);
 	rec_files_group_end(out, from, f->log.group_number);
 	rec_files_print_write(out, f->print);
 	return out->failed ? rec_fail_nomem(error) : 0;

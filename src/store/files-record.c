@@ -25,8 +25,10 @@ RECORD(counters, INT64(rec_files_counters, claim_id), INT64(rec_files_counters, 
        INT64(rec_files_counters, change_seq), INT64(rec_files_counters, changes_pruned));
 RECORD(events, TEXT(rec_files_events, name), INT64(rec_files_events, bytes));
 RECORD(step, TEXT(rec_files_step, name), TEXT(rec_files_step, from),
-       {"had_file", REC_FILES_BOOL, OF(rec_files_step, had_file), 0}, INT64(rec_files_step, inode),
-       INT64(rec_files_step, size), INT64(rec_files_step, mtime_ns));
+       {"had_file", REC_FILES_BOOL, OF(rec_files_step, had_file), 0},
+       {"inode", REC_FILES_INT64, OF(rec_files_step, was.inode), 0},
+       {"size", REC_FILES_INT64, OF(rec_files_step, was.size), 0},
+       {"mtime_ns", REC_FILES_INT64, OF(rec_files_step, was.mtime_ns), 0});
 RECORD(event, INT64(rec_event, seq), TEXT(rec_event, time), TEXT(rec_event, event), TEXT(rec_event, batch_id),
        TEXT(rec_event, task_id), TEXT(rec_event, action), TEXT(rec_event, reason), TEXT(rec_event, source),
        TEXT(rec_event, current_status), TEXT(rec_event, external_status), TEXT(rec_event, believed),
@@ -99,6 +101,14 @@ int rec_files_record_write(struct rec_buffer *out, const struct rec_files_record
 	for (size_t i = 0; i < type->count; i++)
 		field_write(out, &type->fields[i], record, &first);
 	return rec_buffer_add_text(out, "}");
+}
+
+int rec_files_record_line(struct rec_buffer *out, const char *word, const struct rec_files_record *type,
+			  const void *record)
+{
+	rec_buffer_printf(out, "%s ", word);
+	rec_files_record_write(out, type, record);
+	return rec_buffer_add_text(out, "\n");
 }
 
 /* ---- Reading ---- */

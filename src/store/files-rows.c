@@ -295,11 +295,14 @@ const struct rec_files_table rec_files_tables[] = {
 };
 const size_t rec_files_table_count = COUNT(rec_files_tables);
 
-int rec_files_row_write(struct rec_buffer *out, enum rec_memory_table table, struct rec_slice key, const void *row)
+int rec_files_row_write(struct rec_buffer *out, const struct rec_files_table *table, struct rec_slice key,
+			const void *row, bool remove)
 {
+	const struct table *t = &tables[table->table];
 	union record record;
-	tables[table].of(key, row, &record);
-	return rec_files_record_write(out, &tables[table].type, &record);
+	t->of(key, row, &record);
+	rec_buffer_add_text(out, remove ? "-" : "+");
+	return rec_files_record_line(out, table->name, &t->type, &record);
 }
 
 int rec_files_row_take(struct rec_memory_store *m, enum rec_memory_table table, struct rec_slice json, bool remove,

@@ -41,6 +41,18 @@ bool rec_files_identity_equal(const struct rec_files_identity *a, const struct r
 	return a->inode == b->inode && a->size == b->size && a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
 }
 
+int rec_files_stands(const struct rec_files *f, const char *name, bool had_file, const struct rec_files_identity *was)
+{
+	struct stat status;
+	struct rec_files_identity now = *was;
+	bool there = f->io->stat(f->io->context, f->directory, name, &status) == 0;
+	if (!there && errno != ENOENT)
+		return -1;
+	if (there)
+		rec_files_identity_of(&status, &now);
+	return there == had_file && now.inode == was->inode && now.size == was->size && now.mtime_ns == was->mtime_ns;
+}
+
 bool rec_files_young(const struct rec_files_identity *identity)
 {
 	int64_t now_ns = rec_clock_real.wall_us(rec_clock_real.context) * 1000;
@@ -194,17 +206,11 @@ static int step_of(struct rec_files *f, const char *name, struct rec_arena *aren
 static int step_take(struct rec_files *f, const char *name, const struct rec_files_step *step, struct rec_error *error)
 {
 	struct stat status;
-	struct rec_files_identity now = {0};
 	if (step->from.data && f->io->stat(f->io->context, f->fresh, step->from.data, &status) < 0)
 		return errno == ENOENT ? (int)REC_END : fail_file(f, errno, step->from.data, error);
-	bool there = f->io->stat(f->io->context, f->directory, name, &status) == 0;
-	if (!there && errno != ENOENT)
-		return fail_file(f, errno, name, error);
-	if (there)
-		rec_files_identity_of(&status, &now);
-	if (there != step->had_file ||
-	    (there && ((int64_t)now.inode != step->inode || now.size != step->size || now.mtime_ns != step->mtime_ns)))
-		return REC_END;
+	int same = rec_files_stands(f, name, step->had_file, &step->was);
+	if (same <= 0)
+		return same < 0 ? fail_file(f, errno, name, error) : (int)REC_END;
 	if (!step->from.data)
 		return rec_files_image_put(f, name, NULL, NULL, error);
 	return file_take(f, f->fresh, step->from.data, name, error);

@@ -95,8 +95,11 @@ struct rec_files_record {
 	const struct rec_files_field *fields;
 	size_t count;
 };
-/* One line of JSON without its newline; what is absent, 0 or false is left out. */
+/* JSON on one line; what is absent, 0 or false is left out. */
 int rec_files_record_write(struct rec_buffer *out, const struct rec_files_record *type, const void *record);
+/* The line "WORD JSON". */
+int rec_files_record_line(struct rec_buffer *out, const char *word, const struct rec_files_record *type,
+			  const void *record);
 /* The fields that are there, into a zeroed record. 0, REC_E_NOMEM, REC_E_INVALID. */
 int rec_files_record_read(struct rec_slice json, const struct rec_files_record *type, struct rec_arena *arena,
 			  void *record, struct rec_error *error);
@@ -108,11 +111,15 @@ struct rec_files_events {
 	struct rec_slice name;
 	int64_t bytes; /* of them count */
 };
+struct rec_files_identity {
+	uint64_t inode;
+	int64_t size, mtime_ns, ctime_ns;
+};
 /* A file that a group puts in place (`from`: its name in .rec/new) or removes. */
 struct rec_files_step {
 	struct rec_slice name, from;
-	bool had_file; /* and then this is what it was */
-	int64_t inode, size, mtime_ns;
+	bool had_file;
+	struct rec_files_identity was; /* then; without its ctime, which a link or a chmod changes, too */
 };
 extern const struct rec_files_record rec_files_counters_record, rec_files_events_record, rec_files_step_record,
 	rec_files_event_record;
@@ -124,8 +131,9 @@ struct rec_files_table {
 };
 extern const struct rec_files_table rec_files_tables[];
 extern const size_t rec_files_table_count;
-/* Appends a row as JSON. */
-int rec_files_row_write(struct rec_buffer *out, enum rec_memory_table table, struct rec_slice key, const void *row);
+/* Appends the line of a row that is put or removed. */
+int rec_files_row_write(struct rec_buffer *out, const struct rec_files_table *table, struct rec_slice key,
+			const void *row, bool remove);
 /* Reads one and puts it into (or removes it from) its table. */
 int rec_files_row_take(struct rec_memory_store *m, enum rec_memory_table table, struct rec_slice json, bool remove,
 		       struct rec_error *error);
@@ -154,11 +162,6 @@ bool rec_files_line_next(struct rec_slice *body, struct rec_slice *ret_line);
 bool rec_files_line_is(struct rec_slice line, const char *word, struct rec_slice *ret_rest);
 
 /* ---- The handle ---- */
-
-struct rec_files_identity {
-	uint64_t inode;
-	int64_t size, mtime_ns, ctime_ns;
-};
 
 /* What the image knows of a file, by its name. */
 struct rec_files_file {
@@ -262,6 +265,8 @@ struct rec_files_entry {
 
 void rec_files_identity_of(const struct stat *status, struct rec_files_identity *ret);
 bool rec_files_identity_equal(const struct rec_files_identity *a, const struct rec_files_identity *b);
+/* Is the file what it was, or still not there? 1 or 0; -1 and errno. */
+int rec_files_stands(const struct rec_files *f, const char *name, bool had_file, const struct rec_files_identity *was);
 bool rec_files_young(const struct rec_files_identity *identity);
 /* Looks at one file; 0, REC_E_... Reads it only if it has changed. */
 int rec_files_look(struct rec_files *f, const char *name, struct rec_error *error);
@@ -293,6 +298,9 @@ int rec_files_log_moved(struct rec_files *f, bool *ret_moved, struct rec_error *
 /* Writes a group, durably: the moment of the commit. *ret_perhaps: it failed, but the group may stand there whole, and
  * then counts for whoever reads the log next: its files must stay. */
 int rec_files_log_append(struct rec_files *f, struct rec_slice group, bool *ret_perhaps, struct rec_error *error);
+/* The lines at the end of each group. */
+void rec_files_tail_write(struct rec_buffer *out, const struct rec_memory_counters *now,
+			  const struct rec_files_events *events);
 void rec_files_log_print(struct rec_files *f); /* behind it; that it fails does not matter */
 /* A log of the present tables in place of the old one. */
 int rec_files_log_renew(struct rec_files *f, struct rec_error *error);
@@ -307,6 +315,11 @@ int rec_files_step_next(struct rec_slice *steps, struct rec_arena *arena, struct
 int rec_files_begin(struct rec_store *s, struct rec_error *error);
 int rec_files_commit(struct rec_store *s, struct rec_error *error);
 void rec_files_rollback(struct rec_store *s);
+
+/* ---- What writers that died left (files-recover.c) ---- */
+
+/* Inside a group's lock: puts in place what the last group still has to, and removes what belongs to nothing. */
+int rec_files_recover(struct rec_files *f, struct rec_error *error);
 
 /* ---- Events (files-events.c) ---- */
 
