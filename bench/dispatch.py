@@ -277,6 +277,10 @@ def goals_of(v):
     if "reconciler_to_xargs" in v:
         yield "dispatch of a task / xargs -P2", f"{v['reconciler_to_xargs']:.2f} x", "1 x", v["reconciler_to_xargs"]
     yield "from a commit outside to the stop signal, median", f"{v['stop_us'] / 1e3:.2f} ms", "2 ms", v["stop_us"] / 2000
+    most = max(v["batch_bytes_per_task"])
+    yield (f"memory of a queued task, id included, {most:,} tasks", f"{v['batch_bytes_per_task'][most]:.0f} B", "200 B",
+           v["batch_bytes_per_task"][most] / 200)
+    yield "private memory of a shim", f"{v['shim_private_kib']:,.0f} KiB", "256 KiB", v["shim_private_kib"] / 256
     yield "an idle conductor, of a core", f"{v['idle_percent']:.4f} %", "0.01 %", v["idle_percent"] / 0.01
 
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Measure the checker against a scan written by hand, in the same run, and say which goals are met.
+"""Measure what there is to do against the least that it could take, in the same run, and say which goals are met.
 
-usage: bench/run.py [--build FOLDER] [--sizes N,N,...] [--write FILE] [--check] [--smoke]
+usage: bench/run.py [--build FOLDER] [--only PART,...] [--sizes N,N,...] [--write FILE] [--check] [--smoke]
 
   --build FOLDER  where the programs were built (build-release)
+  --only PART,... of store, files, watch, python, postgres, run (all of them)
   --sizes N,...   tasks in the store (1000,10000,100000,1000000)
   --write FILE    write the tables there as Markdown too
   --check         exit 1 if a goal is missed by more than a tenth (timing noise)
@@ -24,12 +25,14 @@ import tempfile
 
 import calls
 import dispatch
+import postgres
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SCHEMA = ROOT / "tests/data/codeframe/codeframe-schema.sql"
 REACTION_SIZE = 10000
 FILES_SIZE_MAX = 100000
 TOLERANCE = 1.10
+PARTS = ("store", "files", "watch", "python", "postgres", "run")
 
 
 def pairs_for(size, smoke):
@@ -44,6 +47,7 @@ class Bench:
         self.command = self.build / "src/cli/reconciler"
         self.smoke = smoke
         self.values = {}
+        self.left_out = {}  # part: why
 
     def run(self, size, program, *arguments):
         words = [str(self.build / "bench" / program), *map(str, arguments)]
@@ -92,13 +96,57 @@ class Bench:
         finally:
             shutil.rmtree(folder)
 
+    def parts(self, wanted, sizes):
+        """Measures those of PARTS."""
+        commits = 20 if self.smoke else 1000
+        if "store" in wanted:
+            for size in sizes:
+                self.size(size)
+        if "files" in wanted:
+            self.files(sizes, commits)
+        if "watch" in wanted:
+            self.reaction(commits)
+        if "python" in wanted and self.command.exists():
+            self.values["calls"] = calls.measure(self.build, self.smoke)
+        if "postgres" in wanted:
+            self.values["postgres"], self.left_out["postgres"] = postgres.measure(self.build, self.smoke)
+            if self.left_out["postgres"]:
+                print(f"bench: PostgreSQL is left out: {self.left_out['postgres']}", file=sys.stderr)
+        if "run" in wanted and self.command.exists():
+            self.values["dispatch"] = dispatch.Dispatch(self.build, self.smoke).all()
+
+
+def sizes_with(values, key):
+    """The sizes for which there is that value, in order."""
+    return sorted(size for size in values if isinstance(size, int) and key in values[size])
+
 
 def goals_of(values):
     """Yields (what, measured text, goal text, measured / goal)."""
     if "dispatch" in values:
         yield from dispatch.goals_of(values["dispatch"])
     yield from calls.goals_of(values.get("calls", {}))
-    sizes = sorted(size for size in values if isinstance(size, int))
+    yield from store_goals_of(values, sizes_with(values, "check_ratio"))
+    for size in sizes_with(values, "files_ratio"):
+        v = values[size]
+        yield (f"task files, first look at {size:,} / reading and parsing them bare", f"{v['files_ratio']:.2f} x",
+               "1.25 x", v["files_ratio"] / 1.25)
+        yield f"task files, idle look, {size:,} tasks", f"{v['files_idle_us']:.2f} µs", "5 µs", v["files_idle_us"] / 5
+        yield (f"task files, reaction to an edit, {size:,} tasks, median", f"{v['files_reaction_us'] / 1e3:.3f} ms", "1 ms",
+               v["files_reaction_us"] / 1000)
+    yield from postgres.goals_of(values.get("postgres", {}))
+    for mode in ("NORMAL", "FULL"):
+        v = values.get(f"watch {mode}")
+        if v:
+            yield (f"reaction of watch, foreign sync {mode}, median", f"{v['reaction_us'] / 1e3:.3f} ms", "1 ms",
+                   v["reaction_us"] / 1000)
+            yield f"commits missed, foreign sync {mode}", f"{v['reaction_missed']:.0f}", "0", v["reaction_missed"] * 9
+
+
+def store_goals_of(values, sizes):
+    """The same of SQLite."""
+    if not sizes:
+        return
     for size in sizes:
         v = values[size]
         yield f"check, {size:,} tasks / scan by hand", f"{v['check_ratio']:.2f} x", "1.25 x", v["check_ratio"] / 1.25
@@ -125,19 +173,6 @@ def goals_of(values):
     for size in sizes[-1:]:
         memory = values[size]["bytes_per_task"]
         yield f"memory beyond the ids, {size:,} tasks", f"{memory:.0f} B/task", "100 B/task", memory / 100
-    for size in [size for size in sizes if "files_ratio" in values[size]]:
-        v = values[size]
-        yield (f"task files, first look at {size:,} / reading and parsing them bare", f"{v['files_ratio']:.2f} x",
-               "1.25 x", v["files_ratio"] / 1.25)
-        yield f"task files, idle look, {size:,} tasks", f"{v['files_idle_us']:.2f} µs", "5 µs", v["files_idle_us"] / 5
-        yield (f"task files, reaction to an edit, {size:,} tasks, median", f"{v['files_reaction_us'] / 1e3:.3f} ms", "1 ms",
-               v["files_reaction_us"] / 1000)
-    for mode in ("NORMAL", "FULL"):
-        v = values.get(f"watch {mode}")
-        if v:
-            yield (f"reaction of watch, foreign sync {mode}, median", f"{v['reaction_us'] / 1e3:.3f} ms", "1 ms",
-                   v["reaction_us"] / 1000)
-            yield f"commits missed, foreign sync {mode}", f"{v['reaction_missed']:.0f}", "0", v["reaction_missed"] * 9
 
 
 ROWS = [  # (what, key, unit, factor)
@@ -175,8 +210,8 @@ ROWS = [  # (what, key, unit, factor)
 
 INTRODUCTION = [
     "Ratios are medians over pairs of runs in the same program, one right after the other; compare those. Times are what",
-    "this machine gave: processor time (user and system), since nothing here waits, except reaction and what says so,",
-    "which are by the wall.",
+    "this machine gave: processor time (user and system), since nothing here waits, except reaction, PostgreSQL and what",
+    "says so, which are by the wall.",
     "",
     "The scan by hand (bench/reference.c) is C written for one schema and for UUIDs: it reads only the rows whose status",
     "matters, hashes the batch, looks at blockers. The check decides every task, takes any id and survives any row; it",
@@ -192,7 +227,7 @@ def table(rows):
     return ["| " + " | ".join(row) + " |" for row in [rows[0], ["---"] * len(rows[0]), *rows[1:]]]
 
 
-def report(values, command):
+def report(values, left_out, command):
     sizes = sorted(size for size in values if isinstance(size, int))
     goals = [["", "measured", "goal", ""]]
     goals += [[what, measured, goal, "met" if share <= 1 else "**missed**"]
@@ -203,8 +238,11 @@ def report(values, command):
             detail.append([what, unit, *(number(values[size][key] * factor) if key in values[size] else "-"
                                          for size in sizes)])
     return ["# Benchmarks", "", f"Made by `{command}` on {datetime.date.today().isoformat()}, {machine()}.",
-            "", *INTRODUCTION, "", "## Goals", "", *table(goals), "", "## By size", "", *table(detail), "",
+            "", *INTRODUCTION, "", "## Goals", "", *table(goals), "",
+            *(["## By size", "", *table(detail), ""] if sizes else []),
             *(["## From Python", "", *calls.report(values["calls"]), ""] if values.get("calls") else []),
+            *(["## PostgreSQL", "", *postgres.report(values["postgres"]), ""] if values.get("postgres") else []),
+            *(["## PostgreSQL", "", f"Left out: {left_out['postgres']}.", ""] if left_out.get("postgres") else []),
             *(["## Running batches", "", *dispatch.report(values["dispatch"]), ""] if "dispatch" in values else [])]
 
 
@@ -220,21 +258,19 @@ def machine():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", default=str(ROOT / "build-release"))
+    parser.add_argument("--only", default=",".join(PARTS))
     parser.add_argument("--sizes", default=None)
     parser.add_argument("--write", default=None)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--smoke", action="store_true")
     options = parser.parse_args()
+    parts = options.only.split(",")
+    if set(parts) - set(PARTS):
+        parser.error(f"--only {options.only}: a part is none of {', '.join(PARTS)}")
     sizes = options.sizes or ("1000,3000" if options.smoke else "1000,10000,100000,1000000")
     bench = Bench(options.build, options.smoke)
-    for size in map(int, sizes.split(",")):
-        bench.size(size)
-    bench.files(map(int, sizes.split(",")), 20 if options.smoke else 1000)
-    bench.reaction(20 if options.smoke else 1000)
-    if bench.command.exists():
-        bench.values["calls"] = calls.measure(options.build, options.smoke)
-        bench.values["dispatch"] = dispatch.Dispatch(options.build, options.smoke).all()
-    lines = report(bench.values, "make bench" if not options.sizes else f"bench/run.py --sizes {sizes}")
+    bench.parts(parts, list(map(int, sizes.split(","))))
+    lines = report(bench.values, bench.left_out, "make bench" if not options.sizes else f"bench/run.py --sizes {sizes}")
     print("\n".join(lines))
     if options.write:
         pathlib.Path(options.write).write_text("\n".join(lines), encoding="utf-8")
