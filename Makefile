@@ -31,9 +31,9 @@ check: ## build with tests and run them all
 	@ninja -C build-check
 	@$(call test,build-check,)
 
-bench: all ## measure against the references, write docs/benchmarks.md
+bench: all ## measure against the references, write docs/benchmarks.md (ONLY=postgres, files, ...: a part, printed)
 	@scripts/install-deps check
-	@$(PYTHON) bench/run.py --build build-release --write docs/benchmarks.md
+	@$(PYTHON) bench/run.py --build build-release $(if $(ONLY),--only $(ONLY),--write docs/benchmarks.md)
 
 install: all ## install under PREFIX (/usr/local); DESTDIR is honoured
 	@meson install -C build-release --no-rebuild
@@ -106,8 +106,8 @@ format: ## put all C sources into the house's form
 	@scripts/install-deps ci
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
-clean: ## remove every build folder
-	@rm -rf build-release build-check build-asan build-tsan build-fuzz build-coverage build-clang build-deb build-dist
+clean: ## remove every build folder, and what pip left in bindings/python
+	@rm -rf build-*/ bindings/python/build bindings/python/src/*.egg-info
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/\1\t\2/p' Makefile | expand -t 12
