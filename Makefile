@@ -6,6 +6,7 @@ PYTHON := $(firstword $(wildcard /usr/bin/python3) python3)
 FUZZ_SECONDS ?= 60
 SEEDS ?= 100000
 RUNS ?= 200
+FAULT_STEP ?= 16
 
 # $(call setup,FOLDER,OPTIONS): configure a build folder once.
 setup = test -f $(1)/build.ninja || meson setup $(1) $(2)
@@ -50,7 +51,8 @@ tsan: ## the tests under ThreadSanitizer
 	@ninja -C build-tsan
 	@$(call test,build-tsan,--suite unit --suite contract --timeout-multiplier 5)
 
-valgrind: ## the unit and contract tests under valgrind, but for those that make system calls fail or run children
+valgrind: export REC_TEST_FAULT_STEP := $(FAULT_STEP)
+valgrind: ## the unit and contract tests under valgrind, but for those that make system calls fail or run children; of the places where a store may fail the first and every FAULT_STEPth (16)
 	@scripts/install-deps ci
 	@$(call setup,build-check,)
 	@ninja -C build-check
