@@ -30,6 +30,30 @@ void batch_run_init(struct batch_run *b, struct cli *cli)
 	snprintf(b->owner, sizeof b->owner, "%s:%d", host, (int)getpid());
 }
 
+/* A program that is not there is found before a batch exists, not when it has ended. */
+static int on_end_settle(struct batch_run *b, struct rec_error *error)
+{
+	size_t count;
+	if (!b->options.on_end)
+		return 0;
+	int r = command_split(b->cli, b->options.on_end, &b->on_end, &count, error);
+	if (r == 0 && count == 0)
+		return rec_fail(error, REC_E_INVALID, "--on-end: is empty (name a program, or leave the option out)");
+	if (r == 0)
+		r = command_resolve(b->cli, b->on_end, error);
+	return r < 0 ? rec_fail_context(error, r, "--on-end") : 0;
+}
+
+int batch_run_settle(struct batch_run *b, struct rec_error *error)
+{
+	int r = settings_check(&b->settings, &b->options, error);
+	if (r == 0)
+		r = on_end_settle(b, error);
+	if (r == 0 && b->settings.command_count)
+		r = command_resolve(b->cli, b->settings.command, error);
+	return r;
+}
+
 /* ---- Environment -------------------------------------------------------------------------------- */
 
 /* The conductor's own, less what it sets itself, plus REC_STORE and --env. NULL: no memory. */
@@ -182,18 +206,11 @@ static int on_end_start(const char **words, int input, int other_end, pid_t *ret
 /* --on-end: its failure is a warning; the batch has ended whatever it says. */
 static void on_end(struct batch_run *b, const struct view_summary *summary)
 {
-	const char **words;
-	size_t count;
-	struct rec_error error = {.message = "is empty"};
+	const char **words = b->on_end;
 	int ends[2], status = 0;
 	pid_t pid;
-	if (!b->options.on_end)
+	if (!words)
 		return;
-	if (command_split(b->cli, b->options.on_end, &words, &count, &error) < 0 || count == 0 ||
-	    command_resolve(b->cli, words, &error) < 0) {
-		cli_warn(b->cli, "--on-end: %s", error.message);
-		return;
-	}
 	if (pipe(ends) != 0) {
 		cli_warn(b->cli, "--on-end: %s", strerror(errno));
 		return;

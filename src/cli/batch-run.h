@@ -9,6 +9,7 @@ struct batch_run {
 	struct cli *cli;
 	struct settings settings;
 	struct run_options options;
+	const char **on_end; /* its words; NULL: none */
 	struct rec_slice batch_id;
 	char owner[400];
 	const char *host;            /* how the owners of this host end; "": the store is not shared */
@@ -19,6 +20,8 @@ struct batch_run {
 };
 /* Fills in owner. */
 void batch_run_init(struct batch_run *b, struct cli *cli);
+/* The settings are read: checks them, and finds the programs of the command, if there is one, and of --on-end. */
+int batch_run_settle(struct batch_run *b, struct rec_error *error);
 /* Runs it; prints, runs --on-end. The exit status. */
 int batch_run(struct batch_run *b);
 /* For --detach: goes to the background before a store is open. In the parent returns -1 with *ret_status, what it is to

@@ -118,7 +118,7 @@ int command_resolve(struct cli *cli, const char **command, struct rec_error *err
 	if (problem == 0)
 		problem = program_problem(path);
 	if (problem)
-		return rec_fail(error, REC_E_INVALID, "%s: %s (the command after -- must be a program)",
+		return rec_fail(error, REC_E_INVALID, "%s: %s (a command begins with a program)",
 				rec_text_shown(shown, sizeof shown, rec_slice_of(command[0])), strerror(problem));
 	command[0] = path;
 	return 0;

@@ -70,7 +70,7 @@ static int run_prepare(struct batch_run *b, const struct arguments *arguments)
 		status = settings_read(&b->settings, b->cli, arguments);
 	if (status)
 		return status;
-	if (settings_check(&b->settings, &b->options, &error) < 0)
+	if (batch_run_settle(b, &error) < 0)
 		return cli_error(&error);
 	if (arguments->plain_count == 0 && !b->options.all_ready)
 		return cli_fail("run: no tasks named (give ids, or --all-ready)");
@@ -78,8 +78,6 @@ static int run_prepare(struct batch_run *b, const struct arguments *arguments)
 		return cli_fail("run: ids beside --all-ready (give one of them)");
 	if (b->settings.command_count == 0 && !b->options.dry_run)
 		return cli_fail("run: no command (it stands after --, or in reconciler.conf under [worker])");
-	if (b->settings.command_count && command_resolve(b->cli, b->settings.command, &error) < 0)
-		return cli_error(&error);
 	return read_ids(b, arguments);
 }
 
@@ -172,8 +170,7 @@ static int resume_it(struct batch_run *b, const struct arguments *arguments)
 	    b->settings.command_count == 0)
 		return cli_fail("batch %.*s: how it was run is not recorded (start a new one with reconciler run)",
 				(int)batch.batch_id.length, batch.batch_id.data);
-	if (settings_check(&b->settings, &b->options, &error) < 0 ||
-	    command_resolve(b->cli, b->settings.command, &error) < 0)
+	if (batch_run_settle(b, &error) < 0)
 		return cli_error(&error);
 	b->batch_id = batch.batch_id;
 	b->make = resume_make;

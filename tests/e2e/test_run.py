@@ -289,6 +289,13 @@ class Options(RunCase):
         self.assertEqual((summary["status"], summary["counts"]["done"], summary["counts"]["failed"]), ("PARTIAL", 1, 1))
         self.assertIn("--on-end", done.err)  # it failed; the batch's exit status is its own
 
+    def test_on_end_must_be_a_program_before_anything_runs(self):
+        self.add_tasks("T1")
+        for command, word in (("./nowhere now", "./nowhere"), ("", "empty"), ("'x", "quote")):
+            self.assert_refused("run", "--all-ready", "--on-end", command, "--", "true", words=["--on-end", word])
+        self.assertEqual(self.stored("T1"), "READY")
+        self.assertEqual(self.reconciler("status", "--json").json, [])
+
     def test_ndjson_is_one_event_a_line_and_the_last_carries_the_counts(self):
         self.add_tasks("T1")
         events = self.run_batch("--format", "ndjson").objects
