@@ -71,7 +71,8 @@ static const struct key_spec keys[] = {
 struct reading {
 	const char *path;
 	const char *rest; /* of the file's text, NUL-terminated */
-	int line;         /* the one inih holds */
+	int line, head;   /* the one inih holds, and the last that begins a section */
+	const char *kept; /* path, as long as config lives */
 	struct rec_error *error;
 	int failed; /* the first error's code */
 	struct config *config;
@@ -89,24 +90,31 @@ const struct config_pair *config_first(const struct config *config)
 	return config ? config->first : NULL;
 }
 
-const char *config_text(const struct config *config, const char *section, const char *key)
+const struct config_pair *config_pair(const struct config *config, const char *section, const char *key)
 {
-	const char *value = NULL;
+	const struct config_pair *found = NULL;
 	for (const struct config_pair *pair = config_first(config); pair; pair = pair->next)
 		if (strcmp(pair->section, section) == 0 && strcmp(pair->key, key) == 0)
-			value = pair->value;
-	return value;
+			found = pair;
+	return found;
 }
 
-static int config_add(struct config *config, const char *section, const char *key, const char *value)
+const char *config_text(const struct config *config, const char *section, const char *key)
 {
+	const struct config_pair *pair = config_pair(config, section, key);
+	return pair ? pair->value : NULL;
+}
+
+static int config_add(const struct reading *reading, const char *section, const char *key, const char *value)
+{
+	struct config *config = reading->config;
 	struct config_pair *pair = rec_arena_alloc(config->arena, sizeof *pair);
 	const char *texts[] = {section, key, value};
 	for (size_t i = 0; pair && i < 3; i++)
 		texts[i] = texts[i] ? rec_arena_strndup(config->arena, texts[i], strlen(texts[i])) : NULL;
 	if (!pair || !texts[0] || !texts[1] || !texts[2])
 		return REC_E_NOMEM;
-	*pair = (struct config_pair){texts[0], texts[1], texts[2], NULL};
+	*pair = (struct config_pair){texts[0], texts[1], texts[2], reading->kept, reading->line, reading->head, NULL};
 	*(config->last ? &config->last->next : &config->first) = pair;
 	config->last = pair;
 	return 0;
@@ -129,6 +137,8 @@ static char *read_line(char *out, int capacity, void *context)
 	if (reading->failed || reading->rest[0] == '\0')
 		return NULL;
 	reading->line++;
+	if (reading->rest[strspn(reading->rest, " \t")] == '[')
+		reading->head = reading->line;
 	length += reading->rest[length] == '\n';
 	if (length >= LINE_BYTES_MAX || length >= (size_t)capacity) {
 		fail_here(reading, "the line", "is too long (at most 4,000 bytes)");
@@ -201,6 +211,18 @@ static bool matches(const char *pattern, const char *name, char open)
 	return strncmp(pattern, name, length) == 0 && name[length] != '\0';
 }
 
+/* Does a pair of the file stand under another [section] of that name? */
+static bool stands_twice(const struct reading *reading, const char *section)
+{
+	const struct config *config = reading->config;
+	if (!config || (config->last && config->last->path == reading->kept && config->last->head == reading->head))
+		return false;
+	for (const struct config_pair *pair = config->first; pair; pair = pair->next)
+		if (pair->path == reading->kept && strcmp(pair->section, section) == 0)
+			return true;
+	return false;
+}
+
 static int take_pair(void *context, const char *section, const char *name, const char *value)
 {
 	struct reading *reading = context;
@@ -211,12 +233,14 @@ static int take_pair(void *context, const char *section, const char *name, const
 		if (!matches(keys[i].section, section, ' '))
 			continue;
 		known_section = true;
+		if (strchr(keys[i].section, ' ') && stands_twice(reading, section))
+			return fail_here(reading, section, "stands here a second time (give it another name)");
 		if (!matches(keys[i].key, name, '.'))
 			continue;
 		const char *problem = value_problem(keys[i].kind, value);
 		if (problem)
 			return fail_here(reading, name, problem);
-		if (reading->config && config_add(reading->config, section, name, value) != 0)
+		if (reading->config && config_add(reading, section, name, value) != 0)
 			return fail_here(reading, name, "needs more memory than there is");
 		return 1;
 	}
@@ -249,6 +273,8 @@ int config_read_file(const char *path, struct config *config, struct rec_error *
 	if (memchr(text.data, '\0', text.length))
 		return rec_fail(error, REC_E_INVALID, "%s: holds a NUL byte (it should be a text)", path);
 	struct reading reading = {.path = path, .rest = text.data, .error = error, .config = config};
+	if (config && !(reading.kept = rec_arena_strndup(config->arena, path, strlen(path))))
+		return rec_fail_nomem(error);
 	set_up_inih();
 	int line = ini_parse_stream(read_line, &reading, take_pair, &reading);
 	if (reading.failed)

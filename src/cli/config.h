@@ -15,11 +15,15 @@
 /* What the files say, in the order read: a later pair wins. */
 struct config_pair {
 	const char *section, *key, *value;
+	const char *path; /* of the file, one pointer for all of it */
+	int line, head;   /* where it stands, and where its [section] does */
 	struct config_pair *next;
 };
 struct config;                                                       /* lives in the arena it was read into */
 const struct config_pair *config_first(const struct config *config); /* NULL (also for a NULL config): none */
-/* The value that counts, or NULL. O(pairs). */
+/* The pair that counts, or NULL. O(pairs). */
+const struct config_pair *config_pair(const struct config *config, const char *section, const char *key);
+/* Its value. */
 const char *config_text(const struct config *config, const char *section, const char *key);
 
 /* A value of a key that is true or false. */

@@ -156,7 +156,7 @@ static int read_config(struct settings *s, struct cli *cli, struct rec_error *er
 			set(s, option->name, is_flag(option->name) ? "" : text);
 	}
 	const char *environment = config_text(cli->config, "run", "env");
-	const char *command = config_text(cli->config, "worker", "command");
+	const struct config_pair *command = config_pair(cli->config, "worker", "command");
 	int r = environment && !s->environment_count ? add_environment(s, environment) : 0;
 	if (r == 0)
 		r = read_worker_environment(s, cli);
@@ -164,7 +164,9 @@ static int read_config(struct settings *s, struct cli *cli, struct rec_error *er
 		return r;
 	const char **words;
 	size_t count;
-	r = command_split(cli, command, &words, &count, error);
+	r = command_split(cli, command->value, &words, &count, error);
+	if (r < 0)
+		return rec_fail_context(error, r, "%s, line %d", command->path, command->line);
 	for (size_t i = 0; i < count && r == 0; i++)
 		r = add_command(s, words[i]);
 	return r;

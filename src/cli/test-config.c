@@ -107,6 +107,47 @@ static void test_config__names_an_unknown_section(void **state)
 	assert_refused("[run]\n\n  indented line without equals\n", 3, "neither");
 }
 
+/* What config_read says of the file beside the store. */
+static void assert_read(const char *text, int line, const char *words)
+{
+	char place[160];
+	struct config *config;
+	rec_cleanup(rec_arena_release) struct rec_arena arena;
+	rec_arena_init(&arena, NULL);
+	assert_int_equal(setenv("XDG_CONFIG_HOME", "/nonexistent", 1), 0);
+	assert_int_equal(rec_file_replace(path, rec_slice_of(text), 0600, &error), 0);
+	assert_int_equal(config_read(directory, &arena, &config, &error), line ? REC_E_INVALID : 0);
+	snprintf(place, sizeof place, "%s, line %d: ", path, line);
+	if (line && (strncmp(error.message, place, strlen(place)) != 0 || !strstr(error.message, words)))
+		fail_msg("\"%s\" names neither \"%s\" nor \"%s\"", error.message, place, words);
+}
+
+static void test_config__takes_a_name_once_in_a_file(void **state)
+{
+	(void)state;
+	assert_read("[tracker a]\ntimeout = 1s\n[tracker b]\ntimeout = 1s\n  [tracker a]\ntimeout = 2s\n", 6,
+		    "tracker a stands here a second time");
+	assert_read("[tracker a]\ntimeout = 1s\n[tracker a]\ncommand = x\n", 4, "a second time");
+	assert_read("[tracker a]\ntimeout = 1s\ncommand = [x]\n", 0, "");
+	assert_read("[run]\nwait = 1\n[worker]\ncommand = x\n[run]\nretry = 1\n", 0, "");
+}
+
+static void test_config__tells_where_a_value_stands(void **state)
+{
+	struct config *config;
+	rec_cleanup(rec_arena_release) struct rec_arena arena;
+	(void)state;
+	rec_arena_init(&arena, NULL);
+	assert_int_equal(setenv("XDG_CONFIG_HOME", "/nonexistent", 1), 0);
+	assert_int_equal(rec_file_replace(path, rec_slice_of("\n[run]\nretry = 1\nretry = 2\n"), 0600, &error), 0);
+	assert_int_equal(config_read(directory, &arena, &config, &error), 0);
+	const struct config_pair *pair = config_pair(config, "run", "retry");
+	assert_string_equal(pair->value, "2");
+	assert_string_equal(pair->path, path);
+	assert_int_equal(pair->line, 4);
+	assert_null(config_pair(config, "run", "wait"));
+}
+
 static void test_config__checks_values(void **state)
 {
 	(void)state;
@@ -182,6 +223,8 @@ int main(void)
 		cmocka_unit_test(test_config__may_be_missing_or_empty),
 		cmocka_unit_test(test_config__names_file_and_line_of_an_unknown_key),
 		cmocka_unit_test(test_config__names_an_unknown_section),
+		cmocka_unit_test(test_config__takes_a_name_once_in_a_file),
+		cmocka_unit_test(test_config__tells_where_a_value_stands),
 		cmocka_unit_test(test_config__checks_values),
 		cmocka_unit_test(test_config__loses_nothing_of_a_long_line),
 		cmocka_unit_test(test_config__loses_nothing_of_a_long_name),

@@ -18,6 +18,7 @@
 struct listing {
 	struct cli *cli;
 	struct rec_tracker_options *items;
+	const struct config_pair **prefixes; /* of each; NULL: the built-in one */
 	size_t count;
 	struct rec_error *error;
 };
@@ -29,32 +30,39 @@ static const char *own_text(const struct listing *l, const char *section, const 
 	return config_text(l->cli->config, section, key);
 }
 
-static int own_add(struct listing *l, const char *section)
+static int own_wrong(const struct listing *l, const struct config_pair *at, const char *why)
+{
+	return rec_fail(l->error, REC_E_INVALID, "%s, line %d: [%s]: %s", at->path, at->line, at->section, why);
+}
+
+/* first: of the section's pairs. */
+static int own_add(struct listing *l, const struct config_pair *first)
 {
 	struct rec_tracker_options *one = &l->items[l->count];
-	const char *name = section + strlen(SECTION), *command = own_text(l, section, "command");
-	const char *prefix = own_text(l, section, "url_prefix"), *timeout = own_text(l, section, "timeout");
-	const char **words;
+	const char *section = first->section, *name = section + strlen(SECTION);
+	const struct config_pair *command = config_pair(l->cli->config, section, "command");
+	const struct config_pair *prefix = config_pair(l->cli->config, section, "url_prefix");
+	const char *timeout = own_text(l, section, "timeout"), **words;
 	size_t count;
 	if (strcmp(name, "github") == 0)
-		return rec_fail(l->error, REC_E_INVALID, "[%s]: that name is the built-in tracker's (choose another)",
-				section);
+		return own_wrong(l, first, "that name is the built-in tracker's (choose another)");
 	if (strchr(name, ':'))
-		return rec_fail(l->error, REC_E_INVALID, "[%s]: a name holds no colon", section);
-	if (!command || !prefix)
-		return rec_fail(l->error, REC_E_INVALID, "[%s]: %s is missing (a tracker needs command and url_prefix)",
-				section, command ? "url_prefix" : "command");
-	int r = command_split(l->cli, command, &words, &count, l->error);
+		return own_wrong(l, first, "a name holds no colon");
+	if (!command)
+		return own_wrong(l, first, "command is missing (a tracker needs command and url_prefix)");
+	if (!prefix)
+		return own_wrong(l, first, "url_prefix is missing (a tracker needs command and url_prefix)");
+	int r = command_split(l->cli, command->value, &words, &count, l->error);
 	if (r != 0)
-		return r;
-	if (count == 0)
-		return rec_fail(l->error, REC_E_INVALID, "[%s]: command is empty", section);
+		return rec_fail_context(l->error, r, "%s, line %d: [%s]", command->path, command->line, section);
+	if (count == 0 || !words[0][0])
+		return own_wrong(l, command, "command is empty");
 	(void)command_resolve(l->cli, words, NULL); /* one that is not there is an unreachable tracker, told later */
 	*one = (struct rec_tracker_options){
-		.name = name, .url_prefix = prefix, .command = words, .budget_share = BUDGET_SHARE};
+		.name = name, .url_prefix = prefix->value, .command = words, .budget_share = BUDGET_SHARE};
 	if (timeout)
 		(void)rec_duration_parse(rec_slice_of(timeout), &one->timeout_us); /* checked when read */
-	l->count++;
+	l->prefixes[l->count++] = prefix;
 	return 0;
 }
 
@@ -71,7 +79,7 @@ static int own_add_all(struct listing *l)
 	int r = 0;
 	for (const struct config_pair *pair = config_first(l->cli->config); pair && r == 0; pair = pair->next)
 		if (strncmp(pair->section, SECTION, strlen(SECTION)) == 0 && !is_listed(l, pair->section))
-			r = own_add(l, pair->section);
+			r = own_add(l, pair);
 	return r;
 }
 
@@ -152,7 +160,7 @@ static int github_add(struct listing *l)
 		return rec_fail_nomem(l->error);
 	if (interval)
 		(void)rec_duration_parse(rec_slice_of(interval), &one->interval_us); /* checked when read */
-	l->count++;
+	l->prefixes[l->count++] = NULL;
 	return 0;
 }
 
@@ -165,14 +173,31 @@ static int list(struct listing *l)
 	for (const struct config_pair *pair = config_first(l->cli->config); pair; pair = pair->next)
 		most += strncmp(pair->section, SECTION, strlen(SECTION)) == 0;
 	l->items = rec_arena_alloc(&l->cli->arena, most * sizeof *l->items);
-	int r = l->items ? own_add_all(l) : rec_fail_nomem(l->error);
+	l->prefixes = rec_arena_alloc(&l->cli->arena, most * sizeof(const struct config_pair *));
+	int r = l->items && l->prefixes ? own_add_all(l) : rec_fail_nomem(l->error);
 	return r == 0 ? github_add(l) : r;
+}
+
+/* Of two with the same url_prefix one would never be asked: a prefix fits itself, and the first of equals is found. */
+static int prefixes_check(const struct listing *l, const struct rec_trackers *trackers)
+{
+	char why[200];
+	for (size_t i = 0; i < l->count; i++) {
+		const struct config_pair *prefix = l->prefixes[i];
+		size_t other = prefix ? rec_trackers_find(trackers, rec_slice_of(prefix->value)) : i;
+		if (other == i)
+			continue;
+		snprintf(why, sizeof why, "url_prefix is that of [" SECTION "%s] too", l->items[other].name);
+		return own_wrong(l, prefix, why);
+	}
+	return 0;
 }
 
 int trackers_open(struct cli *cli, struct rec_trackers **ret_trackers)
 {
 	struct rec_error error = {.code = 0};
 	struct listing l = {.cli = cli, .error = &error};
+	struct rec_trackers *trackers = NULL;
 	int r = list(&l);
 	if (r == 0) {
 		const struct rec_trackers_options options = {
@@ -180,8 +205,14 @@ int trackers_open(struct cli *cli, struct rec_trackers **ret_trackers)
 			.count = l.count,
 			.leash_path = program_of_ours(cli, "reconciler-leash", "shim"),
 		};
-		r = rec_trackers_new(&options, ret_trackers, &error);
+		r = rec_trackers_new(&options, &trackers, &error);
 	}
+	if (r == 0)
+		r = prefixes_check(&l, trackers);
+	if (r == 0)
+		*ret_trackers = trackers;
+	else
+		rec_trackers_free(trackers);
 	return r < 0 ? cli_error(&error) : STATUS_OK;
 }
 

@@ -97,6 +97,24 @@ class Links(Sync):
         self.trackers("made-up")
         self.assertEqual(self.reconciler("link", "one", ISSUE + "7").out, "one: linked\n")
 
+    def test_what_is_wrong_in_the_configuration_is_named_by_file_and_line(self):
+        config = self.store.parent / "reconciler.conf"
+        for text, words in (("[tracker z]\nurl_prefix = https://z/\ncommand = x \"y\n", ["line 3", "[tracker z]", "quote"]),
+                            ("[tracker z]\nurl_prefix = https://z/\ncommand = ''\n", ["line 3", "empty"]),
+                            ("[run]\nwait = no\n[tracker z]\ncommand = x\n", ["line 4", "[tracker z]", "url_prefix is missing"]),
+                            ("[tracker a:b]\ncommand = x\n", ["line 2", "colon"]),
+                            ("[tracker z]\nurl_prefix = https://z/a\ncommand = x\n"
+                             "[tracker y]\nurl_prefix = HTTPS://Z/a\ncommand = x\n", ["line 5", "[tracker y]", "[tracker z]"]),
+                            ("[tracker z]\ncommand = x\n[run]\nwait = no\n[tracker z]\nurl_prefix = https://z/\n",
+                             ["line 6", "tracker z", "a second time"])):
+            config.write_text(text, encoding="utf-8")
+            self.assert_refused("sync", words=[str(config), *words])
+        config.write_text("[worker]\n\ncommand = 'x\n", encoding="utf-8")
+        self.assert_refused("run", "--all-ready", words=[str(config), "line 3", "quote"])
+        config.write_text("[tracker z]\nurl_prefix = https://z/a\ncommand = x\n"
+                          "[tracker y]\nurl_prefix = https://z/A\ncommand = x\n", encoding="utf-8")
+        self.reconciler("sync")
+
     def test_a_link_that_nobody_answers_for_is_a_warning(self):
         self.add("x", "--id", "one")
         done = self.reconciler("link", "one", "https://elsewhere.example/a/b/issues/1")
