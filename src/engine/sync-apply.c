@@ -191,7 +191,9 @@ static const struct rec_tracker_cursor *cursor_find(const struct rec_sync_tracke
 static bool cursor_differs(const struct rec_sync_tracker *of, const struct rec_tracker_cursor *now)
 {
 	const struct rec_tracker_cursor *before = cursor_find(of, now->key);
-	return !before || !rec_slice_equal(before->value, now->value);
+	if (!before || !now->value.data) /* without a value it is to be forgotten */
+		return before || now->value.data;
+	return !rec_slice_equal(before->value, now->value);
 }
 
 /* Has another pass stored cursors since this one began? */

@@ -498,15 +498,17 @@ int rec_sync_take(struct rec_sync *y, size_t tracker, const struct rec_observati
 	return r;
 }
 
+static bool is_sound_text(struct rec_slice text, size_t bytes_max)
+{
+	return text.length <= bytes_max && rec_utf8_error_offset(text) == text.length &&
+	       (text.length == 0 || !memchr(text.data, '\0', text.length));
+}
+
+/* Without a value its key is to be forgotten. */
 static bool cursor_is_sound(const struct rec_tracker_cursor *cursor)
 {
-	struct rec_slice texts[] = {cursor->key, cursor->value};
-	for (size_t i = 0; i < 2; i++)
-		if (!texts[i].data || texts[i].length > (i ? REC_VALIDATOR_BYTES_MAX : REC_CURSOR_KEY_BYTES_MAX) ||
-		    rec_utf8_error_offset(texts[i]) < texts[i].length ||
-		    (texts[i].length && memchr(texts[i].data, '\0', texts[i].length)))
-			return false;
-	return true;
+	return cursor->key.data && is_sound_text(cursor->key, REC_CURSOR_KEY_BYTES_MAX) &&
+	       (!cursor->value.data || is_sound_text(cursor->value, REC_VALIDATOR_BYTES_MAX));
 }
 
 int rec_sync_cursors(struct rec_sync *y, size_t tracker, const struct rec_tracker_cursor *cursors, size_t count,

@@ -412,6 +412,34 @@ static void test_cursors__are_not_kept_when_an_observation_was_no_good(void **st
 	assert_asked(&s->github, ISSUE("1") "= ");
 }
 
+static void test_cursors__one_that_is_to_be_forgotten_goes_and_the_others_move_on(void **state)
+{
+	struct syncing *s = *state;
+	add(s->w, "a", REC_READY);
+	link_to(s, "a", ISSUE("1"));
+	say(&s->github, ISSUE("1"), REC_OBSERVED_OPEN, NULL, T("1"));
+	ok(s->w, rec_store_tracker_cursor_put(s->w->outside, S("github"), S("pause"), S("p"), &s->w->error));
+	s->github.cursor = "c1";
+	sync_all(s);
+	assert_asked(&s->github, "+pause=p " ISSUE("1") "= ");
+	s->github.cursor = "c2";
+	s->github.over = "pause";
+	sync_all(s);
+	sync_all(s);
+	assert_asked(&s->github, "+repo=c2 " ISSUE("1") "= ");
+	s->w->begin_result = REC_E_BUSY; /* what is not there is not forgotten again */
+	sync_all(s);
+	s->w->begin_result = 0;
+	s->github.cursor = "";
+	s->github.over = NULL;
+	sync_all(s);
+	s->github.cursor = NULL;
+	s->github.over = "repo"; /* an empty value is one */
+	sync_all(s);
+	sync_all(s);
+	assert_asked(&s->github, ISSUE("1") "= ");
+}
+
 static void test_unrecognised__a_change_waits_until_the_row_is_mended(void **state)
 {
 	struct syncing *s = *state;
@@ -554,6 +582,7 @@ int main(void)
 		sync_test(test_cursors__of_a_faster_pass_stand_and_what_came_late_is_asked_in_full),
 		sync_test(test_cursors__moving_on_a_link_that_the_pass_did_not_ask_about_is_asked_in_full),
 		sync_test(test_cursors__are_not_kept_when_an_observation_was_no_good),
+		sync_test(test_cursors__one_that_is_to_be_forgotten_goes_and_the_others_move_on),
 		sync_test(test_unrecognised__a_change_waits_until_the_row_is_mended),
 		sync_test(test_failure__a_failed_group_changes_nothing_and_the_next_call_does_it),
 		sync_test(test_failure__every_failed_allocation_is_reported_and_the_pass_can_be_done_again),

@@ -19,6 +19,7 @@ struct fake {
 	struct rec_observation later[ITEMS_MAX]; /* what a second reading gives instead, if its url is set */
 	bool down;
 	const char *cursor; /* what it wants kept under "repo"; NULL: nothing */
+	const char *over;   /* a key that it wants forgotten; NULL: none */
 	/* what it was asked, as "url=validator " and "+key=value " for cursors */
 	struct rec_buffer asked;
 	unsigned questions;
@@ -106,6 +107,17 @@ static inline struct rec_observation fake_answer(const struct fake *f, const str
 	return (struct rec_observation){.url = link->url, .state = REC_OBSERVED_UNKNOWN};
 }
 
+static inline void fake_cursors(struct syncing *s, const struct fake *f, size_t tracker)
+{
+	struct rec_tracker_cursor cursors[2];
+	size_t count = 0;
+	if (f->over)
+		cursors[count++] = (struct rec_tracker_cursor){S(f->over), NO_TEXT};
+	if (f->cursor)
+		cursors[count++] = (struct rec_tracker_cursor){S("repo"), S(f->cursor)};
+	ok(s->w, rec_sync_cursors(s->y, tracker, cursors, count, &s->w->error));
+}
+
 static inline bool sync_ask(struct syncing *s, struct fake *f, size_t tracker, bool second)
 {
 	struct rec_sync_question q;
@@ -124,9 +136,8 @@ static inline bool sync_ask(struct syncing *s, struct fake *f, size_t tracker, b
 			observations[i] = fake_answer(f, &q.links[i], second);
 	}
 	ok(s->w, rec_sync_take(s->y, tracker, observations, q.count, &s->w->error));
-	const struct rec_tracker_cursor cursor = {S("repo"), f->cursor ? S(f->cursor) : NO_TEXT};
-	if (!second && !f->down && f->cursor)
-		ok(s->w, rec_sync_cursors(s->y, tracker, &cursor, 1, &s->w->error));
+	if (!second && !f->down)
+		fake_cursors(s, f, tracker);
 	return true;
 }
 
