@@ -372,7 +372,7 @@ static void cursors_done(struct rec_sync *y)
 {
 	for (size_t i = 0; i < y->trackers->count; i++)
 		if (cursors_due(y, i))
-			y->of_trackers[i].cursors_new = NULL;
+			y->of_trackers[i].cursors_new_count = 0;
 }
 
 static int apply_all(struct applying *a, struct rec_error *error)

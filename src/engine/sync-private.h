@@ -30,7 +30,7 @@ struct rec_sync_link {
 struct rec_sync_tracker {
 	const struct rec_tracker_cursor *cursors; /* as stored */
 	size_t cursor_count, cursor_capacity;
-	const struct rec_tracker_cursor *cursors_new; /* to be stored */
+	const struct rec_tracker_cursor *cursors_new; /* to be stored; NULL: none have come */
 	size_t cursors_new_count;
 	bool spoiled; /* an observation could not be taken: the new cursors are not kept */
 	bool moved;   /* another pass has stored other cursors since this one began */

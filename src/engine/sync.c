@@ -514,7 +514,7 @@ static bool cursor_is_sound(const struct rec_tracker_cursor *cursor)
 int rec_sync_cursors(struct rec_sync *y, size_t tracker, const struct rec_tracker_cursor *cursors, size_t count,
 		     struct rec_error *error)
 {
-	if (y->scope == REC_SYNC_IDS)
+	if (y->scope == REC_SYNC_IDS || y->of_trackers[tracker].cursors_new)
 		return 0;
 	struct rec_tracker_cursor *copies = rec_arena_alloc(&y->arena, (count + 1) * sizeof *copies);
 	if (!copies)

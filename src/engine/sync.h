@@ -61,7 +61,8 @@ int rec_sync_question(struct rec_sync *y, size_t tracker, struct rec_sync_questi
  * Everything is copied. Decides; writes nothing. */
 int rec_sync_take(struct rec_sync *y, size_t tracker, const struct rec_observation *observations, size_t count,
 		  struct rec_error *error);
-/* The cursors that came with a tracker's last observations. */
+/* The cursors that came with a tracker's last observations, none too. The first stand: a second reading is asked
+ * without cursors about a few, so what its helper would keep knows nothing of the others' news. */
 int rec_sync_cursors(struct rec_sync *y, size_t tracker, const struct rec_tracker_cursor *cursors, size_t count,
 		     struct rec_error *error);
 

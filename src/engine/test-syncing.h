@@ -107,14 +107,15 @@ static inline struct rec_observation fake_answer(const struct fake *f, const str
 	return (struct rec_observation){.url = link->url, .state = REC_OBSERVED_UNKNOWN};
 }
 
-static inline void fake_cursors(struct syncing *s, const struct fake *f, size_t tracker)
+/* One that was asked without cursors begins anew, and does not know what the first round was told. */
+static inline void fake_cursors(struct syncing *s, const struct fake *f, size_t tracker, bool second)
 {
 	struct rec_tracker_cursor cursors[2];
 	size_t count = 0;
 	if (f->over)
 		cursors[count++] = (struct rec_tracker_cursor){S(f->over), NO_TEXT};
 	if (f->cursor)
-		cursors[count++] = (struct rec_tracker_cursor){S("repo"), S(f->cursor)};
+		cursors[count++] = (struct rec_tracker_cursor){S("repo"), S(second ? "anew" : f->cursor)};
 	ok(s->w, rec_sync_cursors(s->y, tracker, cursors, count, &s->w->error));
 }
 
@@ -136,8 +137,8 @@ static inline bool sync_ask(struct syncing *s, struct fake *f, size_t tracker, b
 			observations[i] = fake_answer(f, &q.links[i], second);
 	}
 	ok(s->w, rec_sync_take(s->y, tracker, observations, q.count, &s->w->error));
-	if (!second && !f->down)
-		fake_cursors(s, f, tracker);
+	if (!f->down)
+		fake_cursors(s, f, tracker, second);
 	return true;
 }
 

@@ -299,8 +299,8 @@ static void pass_take(struct sim *w, struct sim_syncer *y)
 	struct rec_error error;
 	const struct rec_tracker_cursor cursor = {rec_slice_of("list"), rec_slice_of(y->cursor)};
 	int r = rec_sync_take(y->pass, 0, y->answers, y->answer_count, &error);
-	if (r == 0 && y->has_cursor && !y->second)
-		r = rec_sync_cursors(y->pass, 0, &cursor, 1, &error);
+	if (r == 0)
+		r = rec_sync_cursors(y->pass, 0, &cursor, y->has_cursor, &error);
 	if (r)
 		sim_broken(w, "a pass fails: %s", error.message);
 	y->stage = APPLY;
