@@ -97,17 +97,17 @@ const char *rec_observation_problem(const struct rec_observation *observation)
 	int64_t us;
 	const struct rec_observation *o = observation;
 	if ((unsigned)o->state > REC_OBSERVED_UNCHANGED || (unsigned)o->kind > REC_LINK_PULL_REQUEST)
-		return "its state is none that we know";
+		return "the tracker told a state that is not known";
 	if (o->time.data && rec_timestamp_parse(o->time, &us))
-		return "its time is none";
+		return "the tracker told a time that is none";
 	if (!is_text(o->time, WORD_BYTES_MAX) || !is_text(o->reason, WORD_BYTES_MAX))
-		return "its reason is too long, or not UTF-8";
+		return "the tracker told a reason that is too long, or not UTF-8";
 	if (!is_text(o->validator, REC_VALIDATOR_BYTES_MAX))
-		return "its validator is too long, or not UTF-8";
+		return "the tracker told a validator that is too long, or not UTF-8";
 	if (!is_address(o->moved_to))
-		return "the address that it moved to is none";
+		return "the tracker told a new place that is no address";
 	if (o->has_comments && o->comments < 0)
-		return "its number of comments is negative";
+		return "the tracker told a number of comments below zero";
 	return NULL;
 }
 

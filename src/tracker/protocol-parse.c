@@ -2,8 +2,7 @@
  *
  * An object is read by a table of its keys; a value of the wrong type ends the line, a value that cannot be ends the
  * one observation it stands in. */
-#include "base/text.h"
-#include "base/timestamp.h"
+#include "core/observe.h"
 #include "tracker/protocol.h"
 
 /* ---- Observations ------------------------------------------------------------------------------- */
@@ -26,40 +25,13 @@ static const struct rec_field told_fields[] = {
 	{0},
 };
 
-static bool is_address(struct rec_slice url)
+/* A kind that we do not know is none; anything else that cannot be makes it unknown. */
+static struct rec_observation observation_of(const struct told *t, bool *unsound)
 {
-	for (size_t i = 0; i < url.length; i++)
-		if ((unsigned char)url.data[i] <= ' ' || url.data[i] == 0x7f)
-			return false;
-	return url.length > 0 && url.length <= REC_LINK_URL_BYTES_MAX;
-}
-
-/* NULL, or what cannot be. */
-static const char *told_problem(const struct told *t)
-{
-	int64_t us;
-	if (!t->state.data || rec_observed_parse(t->state) < 0)
-		return "the tracker told a state that is not known";
-	if (t->time.data && rec_timestamp_parse(t->time, &us) != 0)
-		return "the tracker told a time that is none";
-	if (t->validator.length > REC_TRACKER_OPAQUE_BYTES_MAX)
-		return "the tracker told a validator that is too long";
-	if (t->moved_to.data && !is_address(t->moved_to))
-		return "the tracker told a new place that is no address";
-	if (t->comments.given && t->comments.value < 0)
-		return "the tracker told a number of comments below zero";
-	return NULL;
-}
-
-static struct rec_observation observation_of(const struct told *t)
-{
-	int kind = t->kind.data ? rec_link_kind_parse(t->kind) : -1;
-	const char *problem = told_problem(t);
-	if (problem)
-		return (struct rec_observation){.url = t->url, .problem = rec_slice_of(problem)};
-	return (struct rec_observation){
+	int state = rec_observed_parse(t->state), kind = rec_link_kind_parse(t->kind);
+	const struct rec_observation o = {
 		.url = t->url,
-		.state = (enum rec_observed)rec_observed_parse(t->state),
+		.state = state < 0 ? REC_OBSERVED_UNKNOWN : (enum rec_observed)state,
 		.kind = kind < 0 ? REC_LINK_KIND_UNKNOWN : (enum rec_link_kind)kind,
 		.reason = t->reason,
 		.time = t->time,
@@ -69,6 +41,11 @@ static struct rec_observation observation_of(const struct told *t)
 		.validator = t->validator,
 		.problem = t->problem,
 	};
+	const char *problem = state < 0 ? "the tracker told a state that is not known" : rec_observation_problem(&o);
+	if (!problem)
+		return o;
+	*unsound = true;
+	return (struct rec_observation){.url = t->url, .problem = rec_slice_of(problem)};
 }
 
 static int take_observation(struct rec_fields *p, struct rec_protocol_answer *answer)
@@ -85,7 +62,7 @@ static int take_observation(struct rec_fields *p, struct rec_protocol_answer *an
 	answer->observations = items;
 	if (r != 0)
 		return rec_fail_nomem(p->error);
-	answer->observations[answer->observation_count++] = observation_of(&told);
+	answer->observations[answer->observation_count++] = observation_of(&told, &answer->unsound);
 	return 0;
 }
 

@@ -42,6 +42,8 @@ struct rec_protocol_answer {
 	bool has_observations;               /* also if the list is empty */
 	/* As told, in that order. What cannot be (a state that we do not know, a time that is none, a text that is too
 	 * long) makes its observation UNKNOWN with a problem; it is never guessed. */
+	bool unsound; /* there was such a one: what it should have told lies behind the cursors, which are worth nothing
+		       */
 	struct rec_observation *observations;
 	size_t observation_count, observation_capacity;
 	struct rec_tracker_cursor *cursors; /* value absent: forget it */

@@ -196,6 +196,7 @@ static void test_protocol__an_observation_that_cannot_be_is_unknown(void **state
 		assert_int_equal(b.answer.observations[0].state, REC_OBSERVED_UNKNOWN);
 		assert_slice_equal(b.answer.observations[0].url, "u");
 		assert_true(b.answer.observations[0].problem.length > 0);
+		assert_true(b.answer.unsound);
 		assert_null(b.answer.observations[0].validator.data);
 		assert_int_equal(b.answer.observations[1].state, REC_OBSERVED_OPEN);
 		release(&b);

@@ -25,7 +25,7 @@ struct close_request {
 /* A pass: links[0, answered) are told, links[answered, asked) are with the helper. */
 struct pass {
 	bool on;
-	bool sound; /* every request so far was answered */
+	bool sound; /* every request so far was answered, by nothing that cannot be */
 	struct rec_arena texts;
 	struct rec_protocol_link *links;
 	struct rec_observation *observations; /* of the links; made beforehand, so that giving up needs no memory */

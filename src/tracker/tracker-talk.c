@@ -122,8 +122,10 @@ static void observation_take(struct pass *pass, const struct rec_observation *to
 	else if (told->state == REC_OBSERVED_UNCHANGED && !link->validator.data)
 		problem = rec_slice_of("the tracker said unchanged of what it had never told");
 	*known = *told;
-	if (problem.data)
+	if (problem.data) {
 		*known = (struct rec_observation){.problem = problem};
+		pass->sound = false;
+	}
 	known->url = link->url; /* the copy that lives as long as the pass */
 }
 
@@ -199,6 +201,7 @@ static int fetch_take(const struct rec_trackers *t, struct tracker *tr, int64_t 
 	unknown_fill(pass, pass->answered, pass->asked, rec_slice_of(no_answer));
 	for (size_t i = 0; i < told->observation_count; i++)
 		observation_take(pass, &told->observations[i]);
+	pass->sound = pass->sound && !told->unsound;
 	for (size_t i = pass->answered; i < pass->asked && told->problem.data; i++)
 		if (pass->observations[i].problem.data == no_answer)
 			pass->observations[i].problem = told->problem;

@@ -118,7 +118,7 @@ struct rec_tracker_answer {
 	const struct rec_observation *observations;
 	size_t count;
 	/* To be stored with these observations. Only the last answer of a pass has any, and only if all requests of the
-	 * pass were answered. */
+	 * pass were answered, and nothing was told that cannot be: that is unknown, but may be news behind a cursor. */
 	const struct rec_tracker_cursor *cursors;
 	size_t cursor_count;
 	bool last; /* of its pass */

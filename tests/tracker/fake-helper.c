@@ -96,6 +96,13 @@ static void huge(void)
 	hang();
 }
 
+/* One lie, and a cursor that would pass over the truth. */
+static void lie_once(const char *observation)
+{
+	printf("{\"id\":%ld,\"observations\":[{\"url\":\"https://x.test/0\",%s}],\"cursors\":{\"k\":\"v\"}}\n", id_of(),
+	       observation);
+}
+
 static const char link_7[] = "https://x.test/7";
 
 static void lie(void)
@@ -104,7 +111,7 @@ static void lie(void)
 	       "{\"url\":\"%s\",\"state\":\"closed\",\"time\":\"2026-01-02T03:04:05Z\"},"
 	       "{\"url\":\"%s\",\"state\":\"open\",\"time\":\"2026-01-02T03:04:05Z\"},"
 	       "{\"url\":\"https://x.test/8\",\"state\":\"unchanged\"},"
-	       "{\"url\":\"https://x.test/9\",\"state\":\"done\"}]}\n",
+	       "{\"url\":\"https://x.test/9\",\"state\":\"done\"}],\"cursors\":{\"repo:a\":\"1\"}}\n",
 	       id_of(), link_7, link_7);
 	fflush(stdout);
 }
@@ -131,6 +138,12 @@ static void fetch(void)
 		flood();
 	else if (strcmp(mode, "lie") == 0)
 		lie();
+	else if (strcmp(mode, "lie-once") == 0)
+		lie_once(place);
+	else if (strcmp(mode, "closed-once") == 0 && fetches > 1)
+		hang();
+	else if (strcmp(mode, "closed-once") == 0)
+		closed();
 	else if (strcmp(mode, "exit") == 0)
 		exit(3);
 	else if (strcmp(mode, "die") == 0)
@@ -188,6 +201,8 @@ int main(int count, char **arguments)
 			hello();
 		else if (strstr(line, "\"method\":\"fetch\""))
 			fetch();
+		else if (strcmp(mode, "close-hangs") == 0)
+			hang();
 		else if (strcmp(mode, "close-refused") == 0)
 			printf("{\"id\":%ld,\"problem\":\"403: not yours\"}\n", id_of());
 		else

@@ -297,6 +297,35 @@ static void test_helpers__lies_are_unknown(void **state)
 	assert_string_equal(d->told[2].problem, "the tracker said unchanged of what it had never told");
 	assert_string_equal(d->told[3].problem, "the tracker told a state that is not known");
 	assert_int_equal(driving_health(d)->state, REC_TRACKER_REACHED);
+	assert_int_equal(d->cursor_count, 0);
+}
+
+/* Else what it should have told would lie behind the cursor, and be called unchanged for ever after. */
+static void test_helpers__a_cursor_that_comes_with_a_lie_is_not_kept(void **state)
+{
+	static const char *const lies[] = {
+		"\"state\":\"done\"",
+		"\"kind\":\"issue\"",
+		"\"state\":\"open\",\"time\":\"yesterday\"",
+		"\"state\":\"open\",\"comments\":-1",
+		"\"state\":\"open\",\"moved_to\":\"no address\"",
+		"\"state\":\"unchanged\"",
+		"\"state\":\"open\"},{\"url\":\"https://x.test/0\",\"state\":\"closed\"",
+	};
+	struct driving *d = *state;
+	for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+		driving_open(d, "lie-once", lies[i], NULL);
+		assert_int_equal(driving_ask(d, 0, 1, false), 0);
+		assert_true(driving_run(d, -1));
+		assert_int_equal(d->told[0].state, REC_OBSERVED_UNKNOWN);
+		assert_int_equal(d->cursor_count, 0);
+		assert_true(d->reached);
+		driving_close(d);
+	}
+	driving_open(d, "lie-once", "\"state\":\"unknown\"", NULL); /* this is no lie */
+	assert_int_equal(driving_ask(d, 0, 1, false), 0);
+	assert_true(driving_run(d, -1));
+	assert_int_equal(d->cursor_count, 1);
 }
 
 /* ---- Life and death ----------------------------------------------------------------------------- */
@@ -527,6 +556,7 @@ int main(int count, char **arguments)
 		cmocka_unit_test_teardown(test_helpers__one_that_closes_its_output_after_an_answer_is_started_again,
 					  teardown),
 		cmocka_unit_test_teardown(test_helpers__lies_are_unknown, teardown),
+		cmocka_unit_test_teardown(test_helpers__a_cursor_that_comes_with_a_lie_is_not_kept, teardown),
 		cmocka_unit_test_teardown(test_helpers__a_hung_helper_is_started_again_after_its_pause, teardown),
 		cmocka_unit_test_teardown(test_helpers__who_ignores_the_end_is_ended_with_its_children, teardown),
 		cmocka_unit_test_teardown(test_helpers__a_helper_ends_with_the_process_that_asked, teardown),
