@@ -81,8 +81,44 @@ static int64_t interval_of(const struct rec_outside *o, size_t tracker)
 	return o->options.interval_us <= 0 ? 0 : own > 0 ? own : o->options.interval_us;
 }
 
+/* One change that a tracker made; its event is in the audit log since the group that wrote it. */
+static void change_tell(const struct rec_outside *o, const struct rec_results *results, size_t index)
+{
+	static const char *const names[REC_ACTION_COUNT] = {
+		[REC_NONE] = "RECONCILIATION_TASK_NOTICE",
+		[REC_SKIP] = "RECONCILIATION_TASK_SKIPPED",
+		[REC_KILL] = "RECONCILIATION_TASK_KILLED",
+		[REC_REQUEUE] = "RECONCILIATION_TASK_REQUEUED",
+	};
+	struct rec_result_view view;
+	rec_results_view(results, index, &view);
+	if (o->options.tell)
+		o->options.tell(o->options.context,
+				&(struct rec_event){.event = rec_slice_of(names[results->verdicts[index].action]),
+						    .batch_id = o->options.batch_id,
+						    .task_id = view.task_id,
+						    .action = rec_slice_of(view.action),
+						    .reason = rec_slice_of(view.reason),
+						    .source = rec_slice_of(view.source)});
+}
+
+static void changes_tell(struct rec_outside *o)
+{
+	const bool *applied;
+	const struct rec_results *results = rec_sync_results(o->sync, &applied);
+	for (size_t i = 0; i < results->snapshot.count; i++) {
+		if (!applied[i])
+			continue;
+		o->counts.changed++;
+		change_tell(o, results, i);
+	}
+}
+
+/* However it ends: what it has written is told. */
 static void pass_end(struct rec_outside *o)
 {
+	if (o->sync)
+		changes_tell(o);
 	o->sync = rec_sync_free(o->sync);
 	for (size_t i = 0; i < o->count; i++)
 		o->watched[i].asked = false;
@@ -185,39 +221,6 @@ static int answer_take(struct rec_outside *o, const struct rec_tracker_answer *a
 	return r;
 }
 
-/* One change that a tracker made; its event is in the audit log since the group that wrote it. */
-static void change_tell(const struct rec_outside *o, const struct rec_results *results, size_t index)
-{
-	static const char *const names[REC_ACTION_COUNT] = {
-		[REC_NONE] = "RECONCILIATION_TASK_NOTICE",
-		[REC_SKIP] = "RECONCILIATION_TASK_SKIPPED",
-		[REC_KILL] = "RECONCILIATION_TASK_KILLED",
-		[REC_REQUEUE] = "RECONCILIATION_TASK_REQUEUED",
-	};
-	struct rec_result_view view;
-	rec_results_view(results, index, &view);
-	if (o->options.tell)
-		o->options.tell(o->options.context,
-				&(struct rec_event){.event = rec_slice_of(names[results->verdicts[index].action]),
-						    .batch_id = o->options.batch_id,
-						    .task_id = view.task_id,
-						    .action = rec_slice_of(view.action),
-						    .reason = rec_slice_of(view.reason),
-						    .source = rec_slice_of(view.source)});
-}
-
-static void changes_tell(struct rec_outside *o)
-{
-	const bool *applied;
-	const struct rec_results *results = rec_sync_results(o->sync, &applied);
-	for (size_t i = 0; i < results->snapshot.count; i++) {
-		if (!applied[i])
-			continue;
-		o->counts.changed++;
-		change_tell(o, results, i);
-	}
-}
-
 static int answers_take(struct rec_outside *o, bool *wrote, struct rec_error *error)
 {
 	struct rec_tracker_answer answer;
@@ -225,7 +228,6 @@ static int answers_take(struct rec_outside *o, bool *wrote, struct rec_error *er
 	while (r == 0 && rec_trackers_next(o->options.trackers, &answer) == 0)
 		r = answer_take(o, &answer, wrote, error);
 	if (r == 0 && o->sync && !is_asking(o)) {
-		changes_tell(o);
 		pass_end(o);
 		o->faulty = false;
 	}
@@ -258,12 +260,11 @@ int rec_outside_fd(const struct rec_outside *o)
 	return rec_trackers_fd(o->options.trackers);
 }
 
-void rec_outside_finish(struct rec_outside *o, int64_t limit_us)
+static void closing_await(struct rec_outside *o, int64_t limit_us)
 {
 	struct rec_error error;
 	int64_t until_us = rec_outside_now(o) + limit_us, due_us;
 	bool wrote;
-	o->options.interval_us = 0; /* no more passes */
 	for (;;) {
 		int r = o->closing_count || o->finished_count ? rec_outside_step(o, &due_us, &wrote, &error) : REC_END;
 		int64_t now_us = rec_outside_now(o);
@@ -275,6 +276,13 @@ void rec_outside_finish(struct rec_outside *o, int64_t limit_us)
 		if (due_us > now_us && poll(&wait, 1, (int)((due_us - now_us) / 1000 + 1)) < 0 && errno != EINTR)
 			return;
 	}
+}
+
+void rec_outside_finish(struct rec_outside *o, int64_t limit_us)
+{
+	o->options.interval_us = 0; /* no more passes */
+	closing_await(o, limit_us);
+	pass_end(o);
 }
 
 struct rec_outside_counts rec_outside_counts(const struct rec_outside *o)

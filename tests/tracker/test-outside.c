@@ -60,12 +60,17 @@ static int store_fill(struct rec_store *s, struct rec_error *error)
 	return r;
 }
 
-static int world_make(struct world *w, const char *mode, const char *place, int64_t interval_us, bool close_issues,
-		      const struct rec_allocator *a, struct rec_error *error)
+/* beside: the mode of a second tracker, or NULL. */
+static int world_make_beside(struct world *w, const char *mode, const char *place, const char *beside,
+			     int64_t interval_us, bool close_issues, const struct rec_allocator *a,
+			     struct rec_error *error)
 {
-	const char *const command[] = {program, mode, place, NULL};
-	const struct rec_tracker_options one = {.name = "fake", .url_prefix = "https://x.test/", .command = command};
-	const struct rec_trackers_options trackers = {&one, 1, leash, a};
+	const char *const commands[][4] = {{program, mode, place, NULL}, {program, beside, "", NULL}};
+	const struct rec_tracker_options two[] = {
+		{.name = "fake", .url_prefix = "https://x.test/", .command = commands[0]},
+		{.name = "beside", .url_prefix = "https://a.test/", .command = commands[1]},
+	};
+	const struct rec_trackers_options trackers = {two, beside ? 2 : 1, leash, a};
 	const struct rec_store_options store = {.mode = REC_STORE_INIT, .allocator = a};
 	*w = (struct world){.warnings = 0};
 	rec_clock_manual_init(&w->clock, INT64_C(1767323045000000));
@@ -83,6 +88,12 @@ static int world_make(struct world *w, const char *mode, const char *place, int6
 						    .tell = tell,
 						    .context = w};
 	return r ? r : rec_outside_new(&options, &w->outside, error);
+}
+
+static int world_make(struct world *w, const char *mode, const char *place, int64_t interval_us, bool close_issues,
+		      const struct rec_allocator *a, struct rec_error *error)
+{
+	return world_make_beside(w, mode, place, NULL, interval_us, close_issues, a, error);
 }
 
 static void world_free(struct world *w)
@@ -120,6 +131,18 @@ static void pass(struct world *w, int64_t seconds)
 {
 	rec_clock_manual_advance(&w->clock, seconds * SECOND);
 	settle(w);
+}
+
+/* Until something comes from a helper, or the time that is due has. */
+static void step(struct world *w)
+{
+	struct rec_error error;
+	int64_t due_us;
+	bool wrote;
+	assert_int_equal(rec_outside_step(w->outside, &due_us, &wrote, &error), 0);
+	struct pollfd wait = {.fd = rec_outside_fd(w->outside), .events = POLLIN};
+	if (!wrote && due_us > w->clock.now_monotonic_us)
+		assert_true(poll(&wait, 1, GUARD_MS) > 0);
 }
 
 static enum rec_status status_of(struct world *w, const char *id)
@@ -183,6 +206,28 @@ static void test_outside__an_interval_of_zero_asks_nobody(void **state)
 		pass(&w, 1000);
 	assert_int_equal(health(&w)->requests, 0);
 	assert_int_equal(status_of(&w, "t0"), REC_READY);
+	world_free(&w);
+}
+
+/* The batch ends while the second reading of a tie is awaited. */
+static void test_outside__what_a_pass_that_never_ended_has_written_is_told(void **state)
+{
+	struct world w;
+	struct rec_error error;
+	(void)state;
+	world_open(&w, "closed-once", "");
+	const struct rec_link open = {.task_id = rec_slice_of("t2"),
+				      .url = rec_slice_of("https://x.test/acme/app/issues/2"),
+				      .kind = REC_LINK_ISSUE,
+				      .state = REC_OBSERVED_OPEN,
+				      .time = rec_slice_of("2026-01-02T03:04:05Z")};
+	assert_int_equal(rec_store_link_observed(w.store, &open, &error), 0);
+	while (status_of(&w, "t0") != REC_DONE)
+		step(&w);
+	assert_int_equal(status_of(&w, "t2"), REC_READY);
+	rec_outside_finish(w.outside, 0);
+	assert_int_equal(rec_outside_counts(w.outside).changed, 2);
+	assert_int_equal(w.others, 2);
 	world_free(&w);
 }
 
@@ -327,6 +372,7 @@ int main(int count, char **arguments)
 		cmocka_unit_test(test_outside__issues_closed_as_completed_make_their_tasks_done),
 		cmocka_unit_test(test_outside__a_pass_is_made_once_an_interval),
 		cmocka_unit_test(test_outside__an_interval_of_zero_asks_nobody),
+		cmocka_unit_test(test_outside__what_a_pass_that_never_ended_has_written_is_told),
 		cmocka_unit_test(test_outside__a_tracker_that_is_down_for_hours_is_one_warning),
 		cmocka_unit_test(test_outside__html_is_neither_closed_nor_the_end_of_the_tracker),
 		cmocka_unit_test(test_outside__a_limit_is_waited_for_without_a_call_or_a_warning),
