@@ -99,9 +99,10 @@ static void stays_open(struct rec_outside *o, size_t tracker)
 	o->open_told = true;
 }
 
-static int item_ask(struct rec_outside *o, const struct closing *c, struct rec_slice url, int64_t now_us,
-		    struct rec_error *error)
+/* REC_E_LIMIT: later, too many wait. */
+static int item_ask(struct rec_outside *o, const struct closing *c, int64_t now_us, struct rec_error *error)
 {
+	struct rec_slice url = rec_slice_of(c->url);
 	size_t tracker = rec_trackers_find(o->options.trackers, url);
 	struct rec_buffer comment, marker;
 	if (tracker == REC_TRACKER_NONE)
@@ -129,24 +130,34 @@ static int item_ask(struct rec_outside *o, const struct closing *c, struct rec_s
 	}
 	rec_buffer_release(&comment);
 	rec_buffer_release(&marker);
-	return r;
+	return r == REC_E_NOMEM ? rec_fail_nomem(error) : r > 0 ? 0 : r;
 }
 
-/* REC_E_LIMIT: later, too many wait. */
-static int task_ask(struct rec_outside *o, struct closing *c, int64_t now_us, struct rec_error *error)
+/* The task's items join what is finished, all or none. */
+static int task_look(struct rec_outside *o, size_t at, struct rec_error *error)
 {
+	const struct closing c = o->finished[at]; /* which moves when others join */
+	size_t before = o->finished_count;
 	struct open_links links = {.count = 0};
 	struct rec_task task;
 	rec_arena_init(&links.arena, o->allocator);
-	int r = rec_store_get(o->options.store, rec_slice_of(c->task_id), &links.arena, &task, error);
+	int r = rec_store_get(o->options.store, rec_slice_of(c.task_id), &links.arena, &task, error);
 	bool wanted =
 		r == 0 && rec_status_success(task.status) && (o->options.close_issues || task.auto_close_github_issue);
 	if (wanted)
-		r = rec_store_links(o->options.store, rec_slice_of(c->task_id), link_keep, &links, error);
+		r = rec_store_links(o->options.store, rec_slice_of(c.task_id), link_keep, &links, error);
 	for (size_t i = 0; i < links.count && wanted && r >= 0; i++)
-		r = item_ask(o, c, links.urls[i], now_us, error);
+		r = closing_add(o, &o->finished, &o->finished_count, &o->finished_capacity, rec_slice_of(c.task_id),
+				c.attempt, links.urls[i]);
+	while (r < 0 && o->finished_count > before)
+		closing_release(o, &o->finished[--o->finished_count]);
 	rec_arena_release(&links.arena);
 	return r == REC_E_NOMEM ? rec_fail_nomem(error) : r > 0 ? 0 : r;
+}
+
+static int finished_take(struct rec_outside *o, size_t at, int64_t now_us, struct rec_error *error)
+{
+	return o->finished[at].url ? item_ask(o, &o->finished[at], now_us, error) : task_look(o, at, error);
 }
 
 static void finished_forget(struct rec_outside *o)
@@ -161,7 +172,7 @@ int rec_outside_close_ask(struct rec_outside *o, int64_t now_us, struct rec_erro
 	size_t done = 0;
 	if (!o->linked)
 		finished_forget(o);
-	while (done < o->finished_count && (r = task_ask(o, &o->finished[done], now_us, error)) == 0)
+	while (done < o->finished_count && (r = finished_take(o, done, now_us, error)) == 0)
 		closing_release(o, &o->finished[done++]);
 	o->finished_count -= done;
 	if (done && o->finished_count)

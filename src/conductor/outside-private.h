@@ -39,7 +39,7 @@ struct rec_outside {
 	bool linked;           /* some link was seen, or nobody looks */
 	bool open_told;        /* that items stay open */
 	int64_t resume_us;
-	struct closing *finished, *closing; /* tasks to look up; items with their trackers */
+	struct closing *finished, *closing; /* tasks to look up, items to ask for; items with their trackers */
 	size_t finished_count, finished_capacity, closing_count, closing_capacity;
 	struct rec_outside_counts counts;
 };

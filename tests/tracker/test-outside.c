@@ -27,6 +27,7 @@ struct world {
 	struct rec_trackers *trackers;
 	struct rec_outside *outside;
 	struct rec_clock_manual clock;
+	int64_t due_us; /* of the next step */
 	unsigned warnings, others;
 	char warning[400];
 };
@@ -133,16 +134,15 @@ static void pass(struct world *w, int64_t seconds)
 	settle(w);
 }
 
-/* Until something comes from a helper, or the time that is due has. */
+/* Waits for what is to come, and does it. */
 static void step(struct world *w)
 {
 	struct rec_error error;
-	int64_t due_us;
 	bool wrote;
-	assert_int_equal(rec_outside_step(w->outside, &due_us, &wrote, &error), 0);
 	struct pollfd wait = {.fd = rec_outside_fd(w->outside), .events = POLLIN};
-	if (!wrote && due_us > w->clock.now_monotonic_us)
+	if (w->due_us > w->clock.now_monotonic_us)
 		assert_true(poll(&wait, 1, GUARD_MS) > 0);
+	assert_int_equal(rec_outside_step(w->outside, &w->due_us, &wrote, &error), 0);
 }
 
 static enum rec_status status_of(struct world *w, const char *id)
@@ -340,6 +340,53 @@ static void test_outside__a_finished_task_closes_its_item_once(void **state)
 	world_free(&w);
 }
 
+static void done_with(struct world *w, const char *id, const char *const *urls, size_t count)
+{
+	struct rec_error error;
+	const struct rec_task task = {.id = rec_slice_of(id),
+				      .title = rec_slice_of(id),
+				      .status = REC_DONE,
+				      .status_text = rec_slice_of("DONE"),
+				      .is_leaf = true};
+	assert_int_equal(rec_store_create(w->store, &task, &error), 0);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(rec_store_link_put(w->store, task.id, rec_slice_of(urls[i]), &error), 0);
+	rec_outside_finished(w->outside, task.id, 1);
+}
+
+/* As many items as may wait with one tracker, which hangs; then a task with one more of its items, and one of another
+ * tracker. */
+static void test_outside__an_item_is_closed_once_though_the_next_one_has_to_wait(void **state)
+{
+	struct world w;
+	struct rec_error error;
+	(void)state;
+	assert_int_equal(world_make_beside(&w, "close-hangs", "", "good", 0, true, NULL, &error), 0);
+	for (int task = 0; task < 16; task++) {
+		char id[8], texts[16][64];
+		const char *urls[16];
+		snprintf(id, sizeof id, "u%d", task);
+		for (int i = 0; i < 16; i++) {
+			snprintf(texts[i], sizeof texts[i], "https://x.test/u/%d/%d", task, i);
+			urls[i] = texts[i];
+		}
+		done_with(&w, id, urls, 16);
+	}
+	const char *const two[] = {"https://a.test/1", "https://x.test/1"};
+	done_with(&w, "v", two, 2);
+	while (rec_outside_counts(w.outside).closed == 0)
+		step(&w);
+	uint64_t requests = rec_tracker_health(w.trackers, 1)->requests;
+	for (int i = 0; i < 10; i++) {
+		int64_t due_us;
+		bool wrote;
+		assert_int_equal(rec_outside_step(w.outside, &due_us, &wrote, &error), 0);
+	}
+	assert_int_equal(rec_tracker_health(w.trackers, 1)->requests, requests);
+	assert_int_equal(w.others, 1);
+	world_free(&w);
+}
+
 /* ---- Memory ------------------------------------------------------------------------------------- */
 
 static void test_outside__each_allocation_may_fail(void **state)
@@ -378,6 +425,7 @@ int main(int count, char **arguments)
 		cmocka_unit_test(test_outside__a_limit_is_waited_for_without_a_call_or_a_warning),
 		cmocka_unit_test(test_outside__a_helper_that_hangs_holds_up_nobody),
 		cmocka_unit_test(test_outside__a_finished_task_closes_its_item_once),
+		cmocka_unit_test(test_outside__an_item_is_closed_once_though_the_next_one_has_to_wait),
 		cmocka_unit_test(test_outside__each_allocation_may_fail),
 	};
 	if (count != 3)
