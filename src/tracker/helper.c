@@ -77,6 +77,7 @@ static int spawn(pid_t *ret_pid, const char *const *arguments, const struct ends
 	sigemptyset(&none);
 	sigemptyset(&defaults);
 	sigaddset(&defaults, SIGPIPE);
+	sigaddset(&defaults, SIGTERM); /* by which the leash is told to end it */
 	int r = posix_spawn_file_actions_init(&actions);
 	if (r)
 		return r;
@@ -150,6 +151,7 @@ int rec_helper_start(struct rec_helper *h, const char *leash, const char *const 
 	rec_free(h->allocator, arguments);
 	if (r == 0) {
 		h->exited = h->writing = false;
+		h->leashed = leash != NULL;
 		h->words[0] = '\0';
 		h->said = h->taken = h->scanned = 0;
 		h->drained = false;
@@ -396,8 +398,9 @@ void rec_helper_kill(struct rec_helper *h)
 	rec_close_fd(&h->error_fd);
 	/* While it can be waited for, the number is its own, and so is the group's. */
 	bool ours = h->pidfd < 0 || waitid(P_PIDFD, (id_t)h->pidfd, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
-	if (ours && kill(-h->pid, SIGKILL) != 0)
-		kill(h->pid, SIGKILL); /* not in its group yet */
+	int how = h->leashed ? SIGTERM : SIGKILL; /* the leash ends all that the helper started, then itself */
+	if (ours && kill(-h->pid, how) != 0)
+		kill(h->pid, how); /* not in its group yet */
 	rec_helper_reap(h);
 }
 

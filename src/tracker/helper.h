@@ -19,6 +19,7 @@ struct rec_helper {
 	int pidfd;
 	int input_fd, output_fd, error_fd; /* -1: closed */
 	bool writing;                      /* the input is waited for */
+	bool leashed;                      /* the process is the leash's, and the helper its child */
 	bool exited;                       /* it has, and how is in `status`; not reaped */
 	int status;                        /* as of waitid: si_code and si_status, see rec_helper_end_text */
 	int status_code;
@@ -47,7 +48,8 @@ void rec_helper_line_done(struct rec_helper *h, struct rec_slice line);
 bool rec_helper_output_ended(const struct rec_helper *h);
 /* "exited with status 3", "was ended by signal 9 (Killed)"; only once it exited. */
 void rec_helper_end_text(const struct rec_helper *h, struct rec_buffer *out);
-/* Ends it and everything in its group, at once; it is reaped here or by a later rec_helper_reap. */
+/* Ends it and all that it started (without a leash: everything in its group), at once; it is reaped here or by a later
+ * rec_helper_reap. */
 void rec_helper_kill(struct rec_helper *h);
 /* true: no process of it is left to wait for. */
 bool rec_helper_reap(struct rec_helper *h);

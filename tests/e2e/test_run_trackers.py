@@ -206,7 +206,7 @@ class Trackers(RunCase):
         self.started("a")
         self.until(lambda: self.requests("fetch"), "it was asked")
         helper = int(self.lines_of("helpers")[0])
-        shims = [pid for pid in children_of(batch.pid) if pid != helper]
+        shims = [pid for pid in children_of(batch.pid) if helper not in children_of(pid)]
         self.path("started.a").unlink()
         for pid in shims:
             os.kill(pid, signal.SIGKILL)

@@ -1,9 +1,11 @@
 /* driving.c - see driving.h. */
 #include "driving.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define GUARD_MS 20000 /* no test waits so long: the machine is at fault */
 
@@ -110,4 +112,55 @@ void driving_run_out(struct driving *d)
 const struct rec_tracker_health *driving_health(const struct driving *d)
 {
 	return rec_tracker_health(d->t, 0);
+}
+
+struct driving *driving_of(void **state, const char *mode)
+{
+	struct driving *d = *state;
+	driving_open(d, mode, "", NULL);
+	return d;
+}
+
+int driving_teardown(void **state)
+{
+	driving_close(*state);
+	return 0;
+}
+
+void driving_assert_open(const struct driving *d, size_t count)
+{
+	assert_int_equal(d->told_count, count);
+	assert_true(d->last);
+	assert_true(d->reached);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(d->told[i].state, REC_OBSERVED_OPEN);
+	assert_int_equal(driving_health(d)->failures, 0);
+}
+
+static char folder[] = "/tmp/reconciler-trackers-XXXXXX";
+
+const char *driving_place(char *out, size_t capacity, const char *name)
+{
+	snprintf(out, capacity, "%s/%s", folder, name);
+	return out;
+}
+
+int driving_main(int count, char **arguments, const struct CMUnitTest *tests, size_t test_count)
+{
+	struct driving *d = calloc(1, sizeof *d);
+	struct CMUnitTest *run = calloc(test_count, sizeof *run);
+	for (int fd = 3; fd < 1024; fd++) /* whatever the test itself was started with */
+		fcntl(fd, F_SETFD, FD_CLOEXEC);
+	if (count != 3 || !d || !run || !mkdtemp(folder))
+		return 2;
+	d->program = arguments[1];
+	d->leash = arguments[2];
+	for (size_t i = 0; i < test_count; i++) {
+		run[i] = tests[i];
+		run[i].initial_state = d;
+	}
+	int failed = _cmocka_run_group_tests("helpers", run, test_count, NULL, NULL);
+	free(run);
+	free(d);
+	return failed;
 }

@@ -41,5 +41,14 @@ bool driving_run(struct driving *d, int silence_ms);
 /* The same; where the helper is silent the time jumps to the deadline. */
 void driving_run_out(struct driving *d);
 const struct rec_tracker_health *driving_health(const struct driving *d);
+/* All of the last pass is told as open. */
+void driving_assert_open(const struct driving *d, size_t count);
+/* A path in a folder of this run's own. */
+const char *driving_place(char *out, size_t capacity, const char *name);
+
+/* Tests whose state is one struct driving, which is closed after each. Arguments: fake-helper, reconciler-leash. */
+struct driving *driving_of(void **state, const char *mode); /* opened */
+int driving_teardown(void **state);
+int driving_main(int count, char **arguments, const struct CMUnitTest *tests, size_t test_count);
 
 #endif

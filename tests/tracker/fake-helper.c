@@ -170,14 +170,27 @@ static void fetch(void)
 	fflush(stdout);
 }
 
-/* Holds a FIFO open for as long as it lives, whatever happens to its input. */
-static void stubborn(void)
+/* Nobody's child, and of no group or session of ours. */
+static void runaway(void)
+{
+	if (fork() != 0)
+		return;
+	setsid();
+	if (fork() != 0)
+		_exit(0);
+	hang();
+}
+
+/* Holds a FIFO open for as long as it or one of its own lives, whatever happens to its input if it is stubborn. */
+static void place_hold(void)
 {
 	signal(SIGTERM, SIG_IGN);
 	if (open(place, O_WRONLY | O_CLOEXEC) < 0)
 		exit(1);
 	if (strcmp(mode, "stubborn-family") == 0 && fork() == 0)
 		hang();
+	if (strstr(mode, "runaway"))
+		runaway();
 }
 
 int main(int count, char **arguments)
@@ -194,8 +207,8 @@ int main(int count, char **arguments)
 		close(STDIN_FILENO);
 		hang();
 	}
-	if (strncmp(mode, "stubborn", 8) == 0)
-		stubborn();
+	if (strncmp(mode, "stubborn", 8) == 0 || strcmp(mode, "runaway") == 0)
+		place_hold();
 	while (fgets(line, sizeof line, stdin)) {
 		if (strstr(line, "\"method\":\"hello\""))
 			hello();

@@ -2,27 +2,10 @@
 #include "driving.h"
 
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-static struct driving *driving_of(void **state, const char *mode)
-{
-	struct driving *d = *state;
-	driving_open(d, mode, "", NULL);
-	return d;
-}
-
-static int teardown(void **state)
-{
-	driving_close(*state);
-	return 0;
-}
 
 static void assert_unreachable(const struct driving *d, size_t count, const char *problem)
 {
@@ -36,16 +19,6 @@ static void assert_unreachable(const struct driving *d, size_t count, const char
 	}
 	assert_int_equal(driving_health(d)->state, REC_TRACKER_DOWN);
 	assert_non_null(strstr(driving_health(d)->problem, problem));
-}
-
-static void assert_open(const struct driving *d, size_t count)
-{
-	assert_int_equal(d->told_count, count);
-	assert_true(d->last);
-	assert_true(d->reached);
-	for (size_t i = 0; i < count; i++)
-		assert_int_equal(d->told[i].state, REC_OBSERVED_OPEN);
-	assert_int_equal(driving_health(d)->failures, 0);
 }
 
 static void pass_fails(void **state, const char *mode, const char *problem, bool hangs)
@@ -80,7 +53,7 @@ static void test_helpers__links_are_asked_and_answered_in_order(void **state)
 	struct driving *d = driving_of(state, "good");
 	assert_int_equal(driving_ask(d, 1, 3, true), 0);
 	assert_true(driving_run(d, -1));
-	assert_open(d, 3);
+	driving_assert_open(d, 3);
 	assert_string_equal(d->told[0].url, "https://x.test/1");
 	assert_string_equal(d->told[2].url, "https://x.test/3");
 	assert_int_equal(d->answers, 1);
@@ -101,7 +74,7 @@ static void test_helpers__one_process_serves_many_passes(void **state)
 	for (int i = 0; i < 5; i++) {
 		assert_int_equal(driving_ask(d, 1, 3, true), 0);
 		assert_true(driving_run(d, -1));
-		assert_open(d, 3);
+		driving_assert_open(d, 3);
 	}
 	assert_int_equal(driving_health(d)->requests, 6); /* one hello */
 }
@@ -112,7 +85,7 @@ static void test_helpers__a_helper_that_leaves_after_each_answer_is_started_agai
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(driving_ask(d, 1, 3, true), 0);
 		assert_true(driving_run(d, -1));
-		assert_open(d, 3);
+		driving_assert_open(d, 3);
 	}
 	assert_int_equal(driving_health(d)->failures, 0);
 }
@@ -123,7 +96,7 @@ static void test_helpers__many_links_are_asked_in_several_requests(void **state)
 	assert_int_equal(driving_ask(d, 0, 5000, true), 0);
 	assert_int_equal(driving_ask(d, 0, 0, true), REC_CONFLICT);
 	assert_true(driving_run(d, -1));
-	assert_open(d, 5000);
+	driving_assert_open(d, 5000);
 	assert_int_equal(d->answers, 3);
 	for (size_t i = 1; i < d->told_count; i++)
 		assert_true(strcmp(d->told[i - 1].url, d->told[i].url) < 0);
@@ -170,7 +143,7 @@ static void test_helpers__a_limit_pauses_the_tracker_and_keeps_what_was_told(voi
 	d->now_us += SECOND;
 	assert_int_equal(driving_ask(d, 0, 3, true), 0);
 	assert_true(driving_run(d, -1));
-	assert_open(d, 3);
+	driving_assert_open(d, 3);
 }
 
 static void test_helpers__a_tracker_that_says_why_it_cannot_keeps_its_helper(void **state)
@@ -268,7 +241,7 @@ static void test_helpers__one_that_answers_twice_is_heard_once(void **state)
 	for (int i = 0; i < 5; i++) {
 		assert_int_equal(driving_ask(d, 1, 3, true), 0);
 		assert_true(driving_run(d, -1));
-		assert_open(d, 3);
+		driving_assert_open(d, 3);
 		assert_int_equal(d->answers, 1);
 	}
 }
@@ -279,7 +252,7 @@ static void test_helpers__one_that_closes_its_output_after_an_answer_is_started_
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(driving_ask(d, 1, 3, true), 0);
 		assert_true(driving_run(d, -1));
-		assert_open(d, 3);
+		driving_assert_open(d, 3);
 	}
 }
 
@@ -330,19 +303,11 @@ static void test_helpers__a_cursor_that_comes_with_a_lie_is_not_kept(void **stat
 
 /* ---- Life and death ----------------------------------------------------------------------------- */
 
-static char folder[] = "/tmp/reconciler-trackers-XXXXXX";
-
-static const char *place_make(char *out, size_t capacity, const char *name)
-{
-	snprintf(out, capacity, "%s/%s", folder, name);
-	return out;
-}
-
 static void test_helpers__a_hung_helper_is_started_again_after_its_pause(void **state)
 {
 	char place[64];
 	struct driving *d = *state;
-	driving_open(d, "hang-unless", place_make(place, sizeof place, "well"), NULL);
+	driving_open(d, "hang-unless", driving_place(place, sizeof place, "well"), NULL);
 	assert_int_equal(driving_ask(d, 1, 3, false), 0);
 	driving_run_out(d);
 	assert_unreachable(d, 3, "did not answer");
@@ -354,89 +319,7 @@ static void test_helpers__a_hung_helper_is_started_again_after_its_pause(void **
 	d->now_us += SECOND;
 	assert_int_equal(driving_ask(d, 1, 3, false), 0);
 	assert_true(driving_run(d, -1));
-	assert_open(d, 3);
-}
-
-/* The other end of a FIFO that a stubborn helper holds open while it lives. */
-static int life_open(const char *place)
-{
-	assert_int_equal(mkfifo(place, 0600), 0);
-	int fd = open(place, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	assert_true(fd >= 0);
-	return fd;
-}
-
-static void assert_dies(int fd)
-{
-	struct pollfd wait = {.fd = fd, .events = POLLIN};
-	char byte;
-	assert_int_equal(poll(&wait, 1, 20000), 1);
-	assert_int_equal(read(fd, &byte, 1), 0);
-	close(fd);
-}
-
-static void test_helpers__who_ignores_the_end_is_ended_with_its_children(void **state)
-{
-	char place[64];
-	struct driving *d = *state;
-	int fd = life_open(place_make(place, sizeof place, "family"));
-	driving_open(d, "stubborn-family", place, NULL);
-	assert_int_equal(driving_ask(d, 1, 1, false), 0);
-	assert_true(driving_run(d, -1));
-	assert_open(d, 1);
-	driving_close(d);
-	assert_dies(fd);
-}
-
-static void test_helpers__a_helper_ends_with_the_process_that_asked(void **state)
-{
-	char place[64];
-	struct driving *d = *state;
-	int status, fd = life_open(place_make(place, sizeof place, "alone"));
-	pid_t pid = fork();
-	if (pid == 0) {
-		driving_open(d, "stubborn", place, NULL);
-		driving_ask(d, 1, 1, false);
-		driving_run(d, -1);
-		raise(SIGKILL);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFSIGNALED(status));
-	assert_dies(fd);
-}
-
-static void test_helpers__a_helper_is_known_as_ours(void **state)
-{
-	struct driving *d = driving_of(state, "good");
-	assert_false(rec_trackers_own(d->t, getpid()));
-	assert_int_equal(driving_ask(d, 1, 1, false), 0);
-	assert_true(driving_run(d, -1));
-	bool found = false;
-	char list[256] = "", path[64];
-	snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
-	FILE *children = fopen(path, "re");
-	assert_non_null(children);
-	(void)!fread(list, 1, sizeof list - 1, children);
-	(void)fclose(children);
-	for (char *at = list, *end; !found; at = end) {
-		long pid = strtol(at, &end, 10);
-		if (end == at)
-			break;
-		found = rec_trackers_own(d->t, (int)pid);
-	}
-	assert_true(found);
-}
-
-/* A conductor reaps every child that it does not know; ours may be among them. */
-static void test_helpers__a_helper_that_somebody_else_reaped_is_no_riddle(void **state)
-{
-	struct driving *d = driving_of(state, "one-shot");
-	assert_int_equal(driving_ask(d, 1, 3, false), 0);
-	assert_true(driving_run(d, -1));
-	assert_true(waitpid(-1, NULL, 0) > 0);
-	assert_int_equal(driving_ask(d, 1, 3, false), 0);
-	assert_true(driving_run(d, -1));
-	assert_open(d, 3);
+	driving_assert_open(d, 3);
 }
 
 /* ---- Closing ------------------------------------------------------------------------------------ */
@@ -517,7 +400,7 @@ static void test_helpers__each_allocation_may_fail(void **state)
 			r = close_ask(d);
 		while (r == REC_E_NOMEM);
 		assert_true(driving_run(d, -1));
-		assert_open(d, 1);
+		driving_assert_open(d, 1);
 		assert_true(d->closed);
 		driving_close(d);
 		assert_int_equal(f.live, 0);
@@ -528,58 +411,45 @@ static void test_helpers__each_allocation_may_fail(void **state)
 int main(int count, char **arguments)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(test_helpers__links_are_asked_and_answered_in_order, teardown),
-		cmocka_unit_test_teardown(test_helpers__a_helper_inherits_three_descriptors, teardown),
-		cmocka_unit_test_teardown(test_helpers__one_process_serves_many_passes, teardown),
+		cmocka_unit_test_teardown(test_helpers__links_are_asked_and_answered_in_order, driving_teardown),
+		cmocka_unit_test_teardown(test_helpers__a_helper_inherits_three_descriptors, driving_teardown),
+		cmocka_unit_test_teardown(test_helpers__one_process_serves_many_passes, driving_teardown),
 		cmocka_unit_test_teardown(test_helpers__a_helper_that_leaves_after_each_answer_is_started_again,
-					  teardown),
-		cmocka_unit_test_teardown(test_helpers__many_links_are_asked_in_several_requests, teardown),
+					  driving_teardown),
+		cmocka_unit_test_teardown(test_helpers__many_links_are_asked_in_several_requests, driving_teardown),
 		cmocka_unit_test_teardown(test_helpers__cursors_of_a_pass_that_was_not_answered_whole_are_dropped,
-					  teardown),
-		cmocka_unit_test_teardown(test_helpers__no_links_are_no_request, teardown),
-		cmocka_unit_test_teardown(test_helpers__a_limit_pauses_the_tracker_and_keeps_what_was_told, teardown),
-		cmocka_unit_test_teardown(test_helpers__a_tracker_that_says_why_it_cannot_keeps_its_helper, teardown),
-		cmocka_unit_test_teardown(test_helpers__one_that_hangs_is_unreachable, teardown),
-		cmocka_unit_test_teardown(test_helpers__one_that_never_says_hello_is_unreachable, teardown),
-		cmocka_unit_test_teardown(test_helpers__one_that_closes_its_input_is_unreachable, teardown),
-		cmocka_unit_test_teardown(test_helpers__one_that_prints_html_is_unreachable, teardown),
-		cmocka_unit_test_teardown(test_helpers__one_whose_line_never_ends_is_unreachable, teardown),
-		cmocka_unit_test_teardown(test_helpers__one_that_floods_is_unreachable, teardown),
-		cmocka_unit_test_teardown(test_helpers__one_that_exits_at_once_is_unreachable_and_quoted, teardown),
-		cmocka_unit_test_teardown(test_helpers__one_that_exits_while_asked_is_unreachable, teardown),
-		cmocka_unit_test_teardown(test_helpers__one_that_is_killed_is_unreachable, teardown),
-		cmocka_unit_test_teardown(test_helpers__one_that_answers_without_observations_is_unreachable, teardown),
-		cmocka_unit_test_teardown(test_helpers__one_of_another_protocol_is_unreachable, teardown),
-		cmocka_unit_test_teardown(test_helpers__one_without_a_token_says_so, teardown),
+					  driving_teardown),
+		cmocka_unit_test_teardown(test_helpers__no_links_are_no_request, driving_teardown),
+		cmocka_unit_test_teardown(test_helpers__a_limit_pauses_the_tracker_and_keeps_what_was_told,
+					  driving_teardown),
+		cmocka_unit_test_teardown(test_helpers__a_tracker_that_says_why_it_cannot_keeps_its_helper,
+					  driving_teardown),
+		cmocka_unit_test_teardown(test_helpers__one_that_hangs_is_unreachable, driving_teardown),
+		cmocka_unit_test_teardown(test_helpers__one_that_never_says_hello_is_unreachable, driving_teardown),
+		cmocka_unit_test_teardown(test_helpers__one_that_closes_its_input_is_unreachable, driving_teardown),
+		cmocka_unit_test_teardown(test_helpers__one_that_prints_html_is_unreachable, driving_teardown),
+		cmocka_unit_test_teardown(test_helpers__one_whose_line_never_ends_is_unreachable, driving_teardown),
+		cmocka_unit_test_teardown(test_helpers__one_that_floods_is_unreachable, driving_teardown),
+		cmocka_unit_test_teardown(test_helpers__one_that_exits_at_once_is_unreachable_and_quoted,
+					  driving_teardown),
+		cmocka_unit_test_teardown(test_helpers__one_that_exits_while_asked_is_unreachable, driving_teardown),
+		cmocka_unit_test_teardown(test_helpers__one_that_is_killed_is_unreachable, driving_teardown),
+		cmocka_unit_test_teardown(test_helpers__one_that_answers_without_observations_is_unreachable,
+					  driving_teardown),
+		cmocka_unit_test_teardown(test_helpers__one_of_another_protocol_is_unreachable, driving_teardown),
+		cmocka_unit_test_teardown(test_helpers__one_without_a_token_says_so, driving_teardown),
 		cmocka_unit_test(test_helpers__one_that_is_not_there_is_unreachable),
-		cmocka_unit_test_teardown(test_helpers__one_that_answers_twice_is_heard_once, teardown),
+		cmocka_unit_test_teardown(test_helpers__one_that_answers_twice_is_heard_once, driving_teardown),
 		cmocka_unit_test_teardown(test_helpers__one_that_closes_its_output_after_an_answer_is_started_again,
-					  teardown),
-		cmocka_unit_test_teardown(test_helpers__lies_are_unknown, teardown),
-		cmocka_unit_test_teardown(test_helpers__a_cursor_that_comes_with_a_lie_is_not_kept, teardown),
-		cmocka_unit_test_teardown(test_helpers__a_hung_helper_is_started_again_after_its_pause, teardown),
-		cmocka_unit_test_teardown(test_helpers__who_ignores_the_end_is_ended_with_its_children, teardown),
-		cmocka_unit_test_teardown(test_helpers__a_helper_ends_with_the_process_that_asked, teardown),
-		cmocka_unit_test_teardown(test_helpers__a_helper_is_known_as_ours, teardown),
-		cmocka_unit_test_teardown(test_helpers__a_helper_that_somebody_else_reaped_is_no_riddle, teardown),
-		cmocka_unit_test_teardown(test_helpers__an_item_is_closed_behind_the_pass, teardown),
-		cmocka_unit_test_teardown(test_helpers__an_item_that_cannot_be_closed_says_why, teardown),
-		cmocka_unit_test_teardown(test_helpers__only_so_many_closes_wait, teardown),
+					  driving_teardown),
+		cmocka_unit_test_teardown(test_helpers__lies_are_unknown, driving_teardown),
+		cmocka_unit_test_teardown(test_helpers__a_cursor_that_comes_with_a_lie_is_not_kept, driving_teardown),
+		cmocka_unit_test_teardown(test_helpers__a_hung_helper_is_started_again_after_its_pause,
+					  driving_teardown),
+		cmocka_unit_test_teardown(test_helpers__an_item_is_closed_behind_the_pass, driving_teardown),
+		cmocka_unit_test_teardown(test_helpers__an_item_that_cannot_be_closed_says_why, driving_teardown),
+		cmocka_unit_test_teardown(test_helpers__only_so_many_closes_wait, driving_teardown),
 		cmocka_unit_test(test_helpers__each_allocation_may_fail),
 	};
-	struct driving *d = calloc(1, sizeof *d);
-	for (int fd = 3; fd < 1024; fd++) /* whatever the test itself was started with */
-		fcntl(fd, F_SETFD, FD_CLOEXEC);
-	if (count != 3 || !d || !mkdtemp(folder))
-		return 2;
-	d->program = arguments[1];
-	d->leash = arguments[2];
-	struct CMUnitTest run[sizeof tests / sizeof *tests];
-	for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
-		run[i] = tests[i];
-		run[i].initial_state = d;
-	}
-	int failed = cmocka_run_group_tests(run, NULL, NULL);
-	free(d);
-	return failed;
+	return driving_main(count, arguments, tests, sizeof tests / sizeof *tests);
 }
