@@ -18,10 +18,12 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "tracker/protocol.h"
+#include "tracker/secrets.h"
 
 #define PIECE_BYTES 65536u
 #define KEPT_BYTES_MAX (2 * PIECE_BYTES) /* of an empty buffer */
 #define STEP_BYTES_MAX (1u << 20)        /* read in one step: others want their turn */
+#define WORDS_LINE_BYTES_MAX 4096u
 #ifndef P_PIDFD
 #define P_PIDFD 3
 #endif
@@ -32,13 +34,15 @@ void rec_helper_init(struct rec_helper *h, const struct rec_allocator *a, int ep
 		.allocator = a, .epoll_fd = epoll_fd, .pidfd = -1, .input_fd = -1, .output_fd = -1, .error_fd = -1};
 	rec_buffer_init(&h->to_say, a, REC_TRACKER_LINE_BYTES_MAX + REC_TRACKER_LINE_ROOM);
 	rec_buffer_init(&h->heard, a, REC_TRACKER_LINE_BYTES_MAX + 1 + PIECE_BYTES);
-	rec_buffer_init(&h->words_line, a, 4096);
+	rec_buffer_init(&h->words, a, WORDS_LINE_BYTES_MAX);
+	rec_buffer_init(&h->words_line, a, WORDS_LINE_BYTES_MAX);
 }
 
 void rec_helper_release(struct rec_helper *h)
 {
 	rec_buffer_release(&h->to_say);
 	rec_buffer_release(&h->heard);
+	rec_buffer_release(&h->words);
 	rec_buffer_release(&h->words_line);
 }
 
@@ -152,12 +156,12 @@ int rec_helper_start(struct rec_helper *h, const char *leash, const char *const 
 	if (r == 0) {
 		h->exited = h->writing = false;
 		h->leashed = leash != NULL;
-		h->words[0] = '\0';
 		h->said = h->taken = h->scanned = 0;
 		h->drained = false;
 		h->heard_bytes = 0;
 		rec_buffer_clear(&h->to_say);
 		rec_buffer_clear(&h->heard);
+		rec_buffer_clear(&h->words);
 		rec_buffer_clear(&h->words_line);
 		r = adopt(h, &ends, pid);
 		if (r)
@@ -289,9 +293,11 @@ static int output_work(struct rec_helper *h)
 static void words_take(struct rec_helper *h, const char *data, size_t length)
 {
 	for (size_t i = 0; i < length; i++) {
-		struct rec_slice line = rec_buffer_slice(&h->words_line);
-		if (data[i] == '\n' && line.length)
-			rec_text_shown(h->words, sizeof h->words, line);
+		struct rec_buffer line = h->words_line;
+		if (data[i] == '\n' && line.length) {
+			h->words_line = h->words;
+			h->words = line;
+		}
 		if (data[i] == '\n')
 			rec_buffer_clear(&h->words_line);
 		else
@@ -371,6 +377,17 @@ bool rec_helper_output_ended(const struct rec_helper *h)
 
 /* ---- The end ------------------------------------------------------------------------------------ */
 
+static void words_add(const struct rec_helper *h, struct rec_buffer *out)
+{
+	struct rec_buffer shown;
+	rec_buffer_init(&shown, h->allocator, WORDS_LINE_BYTES_MAX);
+	if (rec_secrets_hide(&shown, rec_buffer_slice(&h->words), environ) == 0 && shown.length) {
+		rec_buffer_add_text(out, ": ");
+		rec_text_show(out, rec_buffer_slice(&shown), REC_HELPER_WORDS_BYTES);
+	}
+	rec_buffer_release(&shown);
+}
+
 void rec_helper_end_text(const struct rec_helper *h, struct rec_buffer *out)
 {
 	if (h->status_code == CLD_EXITED)
@@ -379,8 +396,7 @@ void rec_helper_end_text(const struct rec_helper *h, struct rec_buffer *out)
 		rec_buffer_printf(out, "the helper was ended by signal %d", h->status);
 	else
 		rec_buffer_add_text(out, "the helper ended");
-	if (h->words[0])
-		rec_buffer_printf(out, ": %s", h->words);
+	words_add(h, out);
 }
 
 void rec_helper_hang_up(struct rec_helper *h)

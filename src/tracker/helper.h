@@ -27,10 +27,9 @@ struct rec_helper {
 	size_t said;
 	struct rec_buffer heard; /* lines, from `taken` on; before `scanned` there is no end of the next one */
 	size_t taken, scanned;
-	bool drained;                       /* the last look at its output found no more */
-	uint64_t heard_bytes;               /* since the last rec_helper_say */
-	char words[REC_HELPER_WORDS_BYTES]; /* the last line it said on standard error */
-	struct rec_buffer words_line;
+	bool drained;                        /* the last look at its output found no more */
+	uint64_t heard_bytes;                /* since the last rec_helper_say */
+	struct rec_buffer words, words_line; /* the last line it said on standard error that is not empty; the next */
 };
 
 void rec_helper_init(struct rec_helper *h, const struct rec_allocator *a, int epoll_fd);
@@ -46,7 +45,7 @@ int rec_helper_work(struct rec_helper *h);
 int rec_helper_line(struct rec_helper *h, struct rec_slice *ret_line);
 void rec_helper_line_done(struct rec_helper *h, struct rec_slice line);
 bool rec_helper_output_ended(const struct rec_helper *h);
-/* "exited with status 3", "was ended by signal 9 (Killed)"; only once it exited. */
+/* "the helper exited with status 3: its last words", without secrets (secrets.h); only once it exited. */
 void rec_helper_end_text(const struct rec_helper *h, struct rec_buffer *out);
 /* Ends it and all that it started (without a leash: everything in its group), at once; it is reaped here or by a later
  * rec_helper_reap. */

@@ -9,9 +9,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "base/timestamp.h"
+#include "tracker/secrets.h"
 #include "tracker/tracker-private.h"
 
 #define STRAYS_MAX 100u              /* lines that answer nothing */
@@ -25,9 +27,18 @@ static bool is_owing(const struct tracker *tr)
 	return tr->talk == TALK_HELLO || tr->talk == TALK_FETCH || tr->talk == TALK_CLOSE;
 }
 
+/* The problem goes into the store, and may be the helper's own words. */
 static void fail(struct tracker *tr, int64_t now_us, int64_t retry_after_ms, struct rec_slice problem)
 {
+	struct rec_buffer shown;
+	rec_buffer_init(&shown, tr->helper.allocator, PROBLEM_BYTES);
+	problem.length = problem.length < PROBLEM_BYTES ? problem.length : PROBLEM_BYTES;
+	if (rec_secrets_hide(&shown, problem, environ) == 0)
+		problem = rec_buffer_slice(&shown);
+	else
+		problem = rec_slice_of("out of memory for what it said");
 	rec_tracker_health_failed(&tr->health, now_us, retry_after_ms, problem);
+	rec_buffer_release(&shown);
 	tr->pass.sound = false;
 }
 

@@ -43,6 +43,8 @@ static void hello(void)
 {
 	if (strcmp(mode, "old") == 0)
 		printf("{\"id\":%ld,\"protocol\":2}\n", id_of());
+	else if (strcmp(mode, "leak-problem") == 0)
+		printf("{\"id\":%ld,\"problem\":\"bad token %s\"}\n", id_of(), getenv("FAKE_TOKEN"));
 	else if (strcmp(mode, "no-token") == 0)
 		printf("{\"id\":%ld,\"problem\":\"there is no token\"}\n", id_of());
 	else
@@ -199,6 +201,10 @@ int main(int count, char **arguments)
 	place = count > 2 ? arguments[2] : "";
 	if (strcmp(mode, "at-once") == 0) {
 		fputs("first words\n\nfake: there is no such repository\n\n", stderr);
+		return 7;
+	}
+	if (strcmp(mode, "leak") == 0) {
+		fprintf(stderr, "\033[31mrefused\033[0m: %s\n", getenv("FAKE_TOKEN"));
 		return 7;
 	}
 	if (strcmp(mode, "silent") == 0)

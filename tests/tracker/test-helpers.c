@@ -196,6 +196,14 @@ static void test_helpers__one_that_exits_at_once_is_unreachable_and_quoted(void 
 	fails(state, "at-once", "exited with status 7: fake: there is no such repository");
 }
 
+static void test_helpers__what_is_quoted_holds_no_secret_and_no_control_character(void **state)
+{
+	setenv("FAKE_TOKEN", "fake-0123456789", 1);
+	fails(state, "leak", "exited with status 7: \\x1b[31mrefused\\x1b[0m: ***");
+	driving_close(*state);
+	fails(state, "leak-problem", "bad token ***");
+}
+
 static void test_helpers__one_that_exits_while_asked_is_unreachable(void **state)
 {
 	fails(state, "exit", "exited with status 3");
@@ -431,6 +439,8 @@ int main(int count, char **arguments)
 		cmocka_unit_test_teardown(test_helpers__one_whose_line_never_ends_is_unreachable, driving_teardown),
 		cmocka_unit_test_teardown(test_helpers__one_that_floods_is_unreachable, driving_teardown),
 		cmocka_unit_test_teardown(test_helpers__one_that_exits_at_once_is_unreachable_and_quoted,
+					  driving_teardown),
+		cmocka_unit_test_teardown(test_helpers__what_is_quoted_holds_no_secret_and_no_control_character,
 					  driving_teardown),
 		cmocka_unit_test_teardown(test_helpers__one_that_exits_while_asked_is_unreachable, driving_teardown),
 		cmocka_unit_test_teardown(test_helpers__one_that_is_killed_is_unreachable, driving_teardown),
