@@ -3,7 +3,9 @@
  *
  * Nothing here waits for a tracker. Links of tasks outside the batch are kept up to date too: the batch may depend on
  * them, and a tracker tells what changed in a repository for the price of one question, however many links there are.
- * A tracker that cannot be reached changes nothing but one warning; it is asked again after pauses that double.
+ * A tracker that cannot be reached changes nothing but one warning; it is asked again after pauses that double. A pass
+ * ends when all have answered, so one that hangs delays the next pass of the others by its timeout, once for each
+ * pause.
  */
 #ifndef REC_CONDUCTOR_OUTSIDE_H
 #define REC_CONDUCTOR_OUTSIDE_H
