@@ -59,12 +59,6 @@ int rec_driver_event_plain(struct rec_driver *d, const char *name, struct rec_sl
 
 /* ---- Decisions ---- */
 
-static const char *const decision_names[REC_ACTION_COUNT] = {
-	[REC_SKIP] = "RECONCILIATION_TASK_SKIPPED",
-	[REC_KILL] = "RECONCILIATION_TASK_KILLED",
-	[REC_REQUEUE] = "RECONCILIATION_TASK_REQUEUED",
-};
-
 static struct rec_slice status_slice(unsigned status)
 {
 	struct rec_slice none = {0};
@@ -73,7 +67,7 @@ static struct rec_slice status_slice(unsigned status)
 
 static void decision_fill(struct rec_event *event, struct rec_verdict verdict, const struct rec_seen *seen)
 {
-	event->event = rec_slice_of(decision_names[verdict.action]);
+	event->event = rec_slice_of(rec_action_event((enum rec_action)verdict.action));
 	event->action = rec_slice_of(rec_action_text((enum rec_action)verdict.action));
 	event->reason = rec_slice_of(rec_reason_text((enum rec_reason)verdict.reason));
 	event->source = rec_slice_of(rec_source_text((enum rec_source)verdict.source));

@@ -220,6 +220,17 @@ const char *rec_action_text(enum rec_action action)
 	return (unsigned)action < REC_ACTION_COUNT ? actions[action] : "?";
 }
 
+const char *rec_action_event(enum rec_action action)
+{
+	static const char *const names[REC_ACTION_COUNT] = {
+		[REC_NONE] = "RECONCILIATION_TASK_NOTICE",
+		[REC_SKIP] = "RECONCILIATION_TASK_SKIPPED",
+		[REC_KILL] = "RECONCILIATION_TASK_KILLED",
+		[REC_REQUEUE] = "RECONCILIATION_TASK_REQUEUED",
+	};
+	return names[action];
+}
+
 int rec_action_parse(struct rec_slice text)
 {
 	for (int action = 0; action < REC_ACTION_COUNT; action++)

@@ -58,6 +58,8 @@ const char *rec_source_text(enum rec_source source); /* "store", "blockers", "tr
 
 const char *rec_action_text(enum rec_action action); /* "NONE", ... */
 int rec_action_parse(struct rec_slice text);         /* the action, or -1 */
+/* What a decision for it is called in the audit log, "RECONCILIATION_TASK_KILLED"; NONE: that of a mere notice. */
+const char *rec_action_event(enum rec_action action);
 
 /* One result, small: the id and a raw status are kept beside it by whoever asked. */
 struct rec_verdict {

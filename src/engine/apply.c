@@ -37,7 +37,7 @@ static int event_record(struct apply *a, struct rec_slice id, const struct rec_f
 			struct rec_verdict verdict, struct rec_error *error)
 {
 	struct rec_event event = {
-		.event = rec_slice_of("RECONCILIATION_TASK_REQUEUED"),
+		.event = rec_slice_of(rec_action_event(REC_REQUEUE)),
 		.batch_id = a->batch_id,
 		.task_id = id,
 		.action = rec_slice_of(rec_action_text((enum rec_action)verdict.action)),

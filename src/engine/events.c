@@ -11,19 +11,12 @@
 
 /* ---- Verifying ---- */
 
-/* The event's name for an action; NONE has none of its own. */
-static const char *const action_events[REC_ACTION_COUNT] = {
-	[REC_SKIP] = "RECONCILIATION_TASK_SKIPPED",
-	[REC_KILL] = "RECONCILIATION_TASK_KILLED",
-	[REC_REQUEUE] = "RECONCILIATION_TASK_REQUEUED",
-};
-
 static bool is_decision(const struct rec_event *event)
 {
 	if (event->action.data)
 		return true;
 	for (int action = REC_SKIP; action < REC_ACTION_COUNT; action++)
-		if (rec_slice_equal(event->event, rec_slice_of(action_events[action])))
+		if (rec_slice_equal(event->event, rec_slice_of(rec_action_event((enum rec_action)action))))
 			return true;
 	return false;
 }
@@ -84,7 +77,7 @@ static bool source_is(struct rec_slice recorded, enum rec_source source)
 
 static bool verdict_is_recorded(const struct rec_event *event, struct rec_verdict verdict)
 {
-	const char *name = action_events[verdict.action];
+	const char *name = verdict.action == REC_NONE ? NULL : rec_action_event((enum rec_action)verdict.action);
 	return rec_slice_equal(event->action, rec_slice_of(rec_action_text((enum rec_action)verdict.action))) &&
 	       rec_slice_equal(event->reason, rec_slice_of(rec_reason_text((enum rec_reason)verdict.reason))) &&
 	       source_is(event->source, (enum rec_source)verdict.source) &&

@@ -53,22 +53,11 @@ static int now_read(struct applying *a, const struct rec_sync_link *l, struct re
 	return rec_store_get(a->y->store, l->link.task_id, arena, ret_task, error);
 }
 
-static const char *event_name(enum rec_action action)
-{
-	static const char *const names[REC_ACTION_COUNT] = {
-		[REC_NONE] = "RECONCILIATION_TASK_NOTICE",
-		[REC_SKIP] = "RECONCILIATION_TASK_SKIPPED",
-		[REC_KILL] = "RECONCILIATION_TASK_KILLED",
-		[REC_REQUEUE] = "RECONCILIATION_TASK_REQUEUED",
-	};
-	return names[action];
-}
-
 static int event_record(struct applying *a, const struct rec_sync_link *l, const struct rec_task *task,
 			const struct rec_observe_input *input, struct rec_verdict verdict, struct rec_error *error)
 {
 	struct rec_event event = {
-		.event = rec_slice_of(event_name((enum rec_action)verdict.action)),
+		.event = rec_slice_of(rec_action_event((enum rec_action)verdict.action)),
 		.batch_id = a->y->batch_id,
 		.task_id = l->link.task_id,
 		.action = rec_slice_of(rec_action_text((enum rec_action)verdict.action)),
