@@ -84,22 +84,16 @@ static int64_t interval_of(const struct rec_outside *o, size_t tracker)
 /* One change that a tracker made; its event is in the audit log since the group that wrote it. */
 static void change_tell(const struct rec_outside *o, const struct rec_results *results, size_t index)
 {
-	static const char *const names[REC_ACTION_COUNT] = {
-		[REC_NONE] = "RECONCILIATION_TASK_NOTICE",
-		[REC_SKIP] = "RECONCILIATION_TASK_SKIPPED",
-		[REC_KILL] = "RECONCILIATION_TASK_KILLED",
-		[REC_REQUEUE] = "RECONCILIATION_TASK_REQUEUED",
-	};
 	struct rec_result_view view;
+	enum rec_action action = (enum rec_action)results->verdicts[index].action;
 	rec_results_view(results, index, &view);
 	if (o->options.tell)
-		o->options.tell(o->options.context,
-				&(struct rec_event){.event = rec_slice_of(names[results->verdicts[index].action]),
-						    .batch_id = o->options.batch_id,
-						    .task_id = view.task_id,
-						    .action = rec_slice_of(view.action),
-						    .reason = rec_slice_of(view.reason),
-						    .source = rec_slice_of(view.source)});
+		o->options.tell(o->options.context, &(struct rec_event){.event = rec_slice_of(rec_action_event(action)),
+									.batch_id = o->options.batch_id,
+									.task_id = view.task_id,
+									.action = rec_slice_of(view.action),
+									.reason = rec_slice_of(view.reason),
+									.source = rec_slice_of(view.source)});
 }
 
 static void changes_tell(struct rec_outside *o)
@@ -176,8 +170,6 @@ static int64_t earliest_due(const struct rec_outside *o)
 
 static int pass_begin(struct rec_outside *o, int64_t now_us, struct rec_error *error)
 {
-	const struct rec_sync_trackers who = {o->names, o->count, find, o->options.trackers};
-	o->who = who;
 	int r = rec_sync_new(o->options.store, &o->who, REC_SYNC_LINKED, NULL, 0, o->options.batch_id, &o->sync, error);
 	for (size_t i = 0; i < o->count && r == 0; i++)
 		if (is_due(o, i, now_us))
@@ -311,6 +303,7 @@ int rec_outside_new(const struct rec_outside_options *options, struct rec_outsid
 	}
 	for (size_t i = 0; i < o->count; i++)
 		o->names[i] = rec_tracker_name(options->trackers, i);
+	o->who = (struct rec_sync_trackers){o->names, o->count, find, options->trackers};
 	rec_tracker_reports_heed(options->trackers, options->store, rec_outside_now(o),
 				 o->clock->wall_us(o->clock->context));
 	*ret_outside = o;
