@@ -236,7 +236,7 @@ static bool check_validator(struct testing *t)
 {
 	for (size_t i = 0; i < t->url_count; i++) {
 		struct rec_protocol_link link = {.url = rec_slice_of(t->urls[i])};
-		char validator[REC_TRACKER_OPAQUE_BYTES_MAX];
+		char validator[REC_VALIDATOR_BYTES_MAX];
 		if (!fetch(t, &link, 1))
 			return false;
 		const struct rec_observation *o = observation_of(t, link.url);

@@ -39,7 +39,6 @@ void rec_tracker_health_answered(struct rec_tracker_health *h, int64_t now_us, i
 	h->wished = wait > 0;
 	h->reached_us = now_us;
 	h->problem[0] = '\0';
-	h->answers++;
 }
 
 void rec_tracker_health_failed(struct rec_tracker_health *h, int64_t now_us, int64_t retry_after_ms,

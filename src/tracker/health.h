@@ -24,7 +24,7 @@ struct rec_tracker_health {
 	int64_t not_before_us; /* monotonic: ask nothing before; 0: at any time */
 	bool wished;           /* by the tracker's own wish, which outlives a process */
 	int64_t reached_us;    /* monotonic, of the last good answer; 0: never */
-	uint64_t requests, answers;
+	uint64_t requests;
 	/* The last failure, for a person, one line; "" after a good answer. */
 	char problem[REC_TRACKER_PROBLEM_BYTES];
 	char helper[64]; /* what the helper calls itself; "" until it said so */

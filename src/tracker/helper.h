@@ -21,7 +21,7 @@ struct rec_helper {
 	bool writing;                      /* the input is waited for */
 	bool leashed;                      /* the process is the leash's, and the helper its child */
 	bool exited;                       /* it has, and how is in `status`; not reaped */
-	int status;                        /* as of waitid: si_code and si_status, see rec_helper_end_text */
+	int status;                        /* as of waitid: si_status, and si_code in status_code */
 	int status_code;
 	struct rec_buffer to_say; /* from `said` on */
 	size_t said;

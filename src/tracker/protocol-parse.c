@@ -98,8 +98,8 @@ static int take_cursor(struct rec_fields *p, struct rec_protocol_answer *answer)
 	r = r ? r : rec_fields_text(p, "cursors", &cursor.value);
 	if (r != 0)
 		return r;
-	if (cursor.key.length == 0 || cursor.key.length > REC_TRACKER_KEY_BYTES_MAX ||
-	    cursor.value.length > REC_TRACKER_OPAQUE_BYTES_MAX)
+	if (cursor.key.length == 0 || cursor.key.length > REC_CURSOR_KEY_BYTES_MAX ||
+	    cursor.value.length > REC_VALIDATOR_BYTES_MAX)
 		return rec_fail(p->error, REC_E_INVALID, "\"cursors\": a key or value that is empty or too long");
 	void *items = answer->cursors;
 	r = rec_grow(p->arena->allocator, &items, &answer->cursor_capacity, answer->cursor_count + 1,

@@ -11,7 +11,6 @@
 
 #define KEY "health"
 #define NAME_BYTES 300
-#define TEXT_BYTES_MAX 4096u /* what a cursor may hold */
 
 static int64_t wall_of(int64_t at_us, int64_t monotonic_us, int64_t wall_us)
 {
@@ -149,7 +148,7 @@ int rec_tracker_report_put(struct rec_store *s, const char *name, const struct r
 {
 	char row[NAME_BYTES];
 	struct rec_buffer text;
-	rec_buffer_init(&text, rec_store_allocator(s), TEXT_BYTES_MAX);
+	rec_buffer_init(&text, rec_store_allocator(s), REC_VALIDATOR_BYTES_MAX);
 	int r = rec_tracker_report_write(&text, report);
 	r = r ? rec_fail(error, r, "tracker %s: its health cannot be written down", name)
 	      : rec_store_tracker_cursor_put(s, row_name(row, name), rec_slice_of(KEY), rec_buffer_slice(&text), error);

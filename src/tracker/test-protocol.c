@@ -58,7 +58,7 @@ static void test_protocol__requests_are_one_line_each(void **state)
 /* Escapes make a validator six times as long. */
 static void test_protocol__a_request_never_outgrows_its_line(void **state)
 {
-	static char validator[REC_TRACKER_OPAQUE_BYTES_MAX];
+	static char validator[REC_VALIDATOR_BYTES_MAX];
 	static struct rec_protocol_link links[1000];
 	struct rec_buffer out;
 	size_t done = 0, written = 0, requests = 0;
@@ -81,7 +81,7 @@ static void test_protocol__a_request_never_outgrows_its_line(void **state)
 
 static void test_protocol__cursors_beyond_their_share_are_left_out(void **state)
 {
-	static char value[REC_TRACKER_OPAQUE_BYTES_MAX];
+	static char value[REC_VALIDATOR_BYTES_MAX];
 	static struct rec_tracker_cursor cursors[2000];
 	const struct rec_protocol_link link = {rec_slice_of("u"), {0}};
 	struct rec_buffer out;
@@ -210,8 +210,8 @@ static void test_protocol__a_validator_that_is_too_long_makes_its_observation_un
 	(void)state;
 	int length = snprintf(line, sizeof line,
 			      "{\"id\":1,\"observations\":[{\"url\":\"u\",\"state\":\"closed\",\"validator\":\"");
-	memset(line + length, 'v', REC_TRACKER_OPAQUE_BYTES_MAX + 1);
-	memcpy(line + length + REC_TRACKER_OPAQUE_BYTES_MAX + 1, "\"}]}", 5);
+	memset(line + length, 'v', REC_VALIDATOR_BYTES_MAX + 1);
+	memcpy(line + length + REC_VALIDATOR_BYTES_MAX + 1, "\"}]}", 5);
 	assert_int_equal(parse(&b, line), 0);
 	assert_int_equal(b.answer.observations[0].state, REC_OBSERVED_UNKNOWN);
 	release(&b);

@@ -76,6 +76,8 @@ static inline bool tracker_is_wanted(const struct tracker *tracker)
 {
 	return tracker->pass.on || tracker->close_count > 0;
 }
+/* The order of struct rec_protocol_link in a pass, for qsort and bsearch. */
+int rec_tracker_by_url(const void *a, const void *b);
 /* The first of the closes is over; its texts move into the answer. */
 void rec_tracker_close_pop(const struct rec_trackers *t, struct tracker *tracker);
 

@@ -107,12 +107,6 @@ static void give_up(const struct rec_trackers *t, struct tracker *tr)
 
 /* ---- What came back ----------------------------------------------------------------------------- */
 
-static int by_url(const void *a, const void *b)
-{
-	const struct rec_protocol_link *x = a, *y = b;
-	return rec_slice_compare(x->url, y->url);
-}
-
 /* Two answers about one link that differ are none. */
 static bool contradicts(const struct rec_observation *a, const struct rec_observation *b)
 {
@@ -122,8 +116,8 @@ static bool contradicts(const struct rec_observation *a, const struct rec_observ
 static void observation_take(struct pass *pass, const struct rec_observation *told)
 {
 	struct rec_protocol_link wanted = {.url = told->url};
-	const struct rec_protocol_link *link =
-		bsearch(&wanted, pass->links + pass->answered, pass->asked - pass->answered, sizeof *link, by_url);
+	const struct rec_protocol_link *link = bsearch(&wanted, pass->links + pass->answered,
+						       pass->asked - pass->answered, sizeof *link, rec_tracker_by_url);
 	if (!link)
 		return; /* never asked */
 	struct rec_observation *known = &pass->observations[link - pass->links];
@@ -233,9 +227,8 @@ static int close_take(const struct rec_trackers *t, struct tracker *tr, int64_t 
 	bool closed = told->closed.value != 0;
 	tr->talk = TALK_READY;
 	tr->served = true;
-	if (closed || !told->retry_after_ms.given)
-		tr->health.answers++; /* one item that cannot be closed says nothing about the others */
-	else
+	/* one item that cannot be closed says nothing about the others */
+	if (!closed && told->retry_after_ms.given)
 		rec_tracker_health_answered(&tr->health, now_us, told->retry_after_ms.value);
 	struct rec_slice problem = told->problem.data ? told->problem : rec_slice_of("the tracker did not close it");
 	if (closed)

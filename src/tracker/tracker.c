@@ -262,7 +262,7 @@ static bool text_copy(struct rec_arena *arena, struct rec_slice from, struct rec
 	return to->data != NULL;
 }
 
-static int by_url(const void *a, const void *b)
+int rec_tracker_by_url(const void *a, const void *b)
 {
 	const struct rec_protocol_link *x = a, *y = b;
 	return rec_slice_compare(x->url, y->url);
@@ -273,7 +273,7 @@ static size_t links_unite(struct rec_protocol_link *links, size_t count)
 {
 	size_t kept = 0;
 	if (count)
-		qsort(links, count, sizeof *links, by_url);
+		qsort(links, count, sizeof *links, rec_tracker_by_url);
 	for (size_t i = 0; i < count; i++) {
 		if (kept == 0 || !rec_slice_equal(links[kept - 1].url, links[i].url))
 			links[kept++] = links[i];
@@ -297,7 +297,7 @@ static int pass_fill(const struct rec_trackers *t, struct pass *pass, const stru
 		struct rec_slice validator = links[i].validator;
 		if (url.length > REC_LINK_URL_BYTES_MAX)
 			continue;
-		if (validator.length > REC_TRACKER_OPAQUE_BYTES_MAX)
+		if (validator.length > REC_VALIDATOR_BYTES_MAX)
 			validator = (struct rec_slice){0};
 		if (!text_copy(&pass->texts, url, &pass->links[used].url) ||
 		    !text_copy(&pass->texts, validator, &pass->links[used].validator))

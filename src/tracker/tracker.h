@@ -31,8 +31,6 @@
 #define REC_TRACKER_NONE SIZE_MAX
 #define REC_TRACKER_PROTOCOL 1
 #define REC_TRACKER_LINE_BYTES_MAX (4u << 20) /* of one request or answer */
-#define REC_TRACKER_OPAQUE_BYTES_MAX 4096u    /* of a validator, of a cursor's value */
-#define REC_TRACKER_KEY_BYTES_MAX 1024u       /* of a cursor's key */
 #define REC_TRACKER_LINKS_MAX 2000u           /* in one request */
 #define REC_TRACKER_TIMEOUT_US (INT64_C(30) * 1000000)
 
@@ -76,7 +74,7 @@ bool rec_trackers_own(const struct rec_trackers *t, int pid);
 
 /* ---- Asking ------------------------------------------------------------------------------------- */
 
-/* What a tracker wants kept from pass to pass; opaque, at most REC_TRACKER_OPAQUE_BYTES_MAX each. */
+/* What a tracker wants kept from pass to pass; opaque, at most REC_VALIDATOR_BYTES_MAX each. */
 struct rec_tracker_cursor {
 	struct rec_slice key, value;
 };

@@ -13,7 +13,7 @@ static void check_observation(const struct rec_observation *o)
 	require(o->state >= REC_OBSERVED_UNKNOWN && o->state <= REC_OBSERVED_UNCHANGED);
 	require(o->kind >= REC_LINK_KIND_UNKNOWN && o->kind <= REC_LINK_PULL_REQUEST);
 	require(!o->time.data || rec_timestamp_parse(o->time, &us) == 0);
-	require(o->validator.length <= REC_TRACKER_OPAQUE_BYTES_MAX);
+	require(o->validator.length <= REC_VALIDATOR_BYTES_MAX);
 	require(o->moved_to.length <= REC_LINK_URL_BYTES_MAX && (!o->moved_to.data || o->moved_to.length));
 	require(!o->has_comments || o->comments >= 0);
 }
@@ -30,8 +30,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			check_observation(&answer.observations[i]);
 		for (size_t i = 0; i < answer.cursor_count; i++)
 			require(answer.cursors[i].key.length &&
-				answer.cursors[i].key.length <= REC_TRACKER_KEY_BYTES_MAX &&
-				answer.cursors[i].value.length <= REC_TRACKER_OPAQUE_BYTES_MAX);
+				answer.cursors[i].key.length <= REC_CURSOR_KEY_BYTES_MAX &&
+				answer.cursors[i].value.length <= REC_VALIDATOR_BYTES_MAX);
 		rec_protocol_answer_release(&answer, NULL);
 	} else {
 		require(r == REC_E_INVALID && error.code == r && error.message[0]);
