@@ -146,10 +146,7 @@ static void test_slots__a_killed_shim_is_lost_with_its_whole_tree(void **state)
 	rig_expect(&rig, REC_SLOT_RUNNING, 4);
 	rig_start(&rig, 0, 5); /* waits behind it: never started */
 	snprintf(path, sizeof path, "%s/told", rig.folder);
-	while (access(path, F_OK) != 0) { /* the script says when; the deadline is the test's own */
-		struct pollfd none = {-1, 0, 0};
-		poll(&none, 1, 5);
-	}
+	rig_until(path);
 	snprintf(path, sizeof path, "%s/shim", rig.folder);
 	FILE *file = fopen(path, "r");
 	assert_non_null(fgets(text, sizeof text, file));
@@ -186,6 +183,54 @@ static void test_slots__a_slot_serves_on_after_its_shim_was_killed(void **state)
 	rig_start(&rig, 0, 2);
 	rig_expect(&rig, REC_SLOT_RUNNING, 2);
 	assert_int_equal(rig_expect(&rig, REC_SLOT_ENDED, 2).code, 9);
+	rig_end(&rig);
+}
+
+/* The shim's own descriptor of its record, with the lock on it: as long as we have it, the lock stays. -1: not allowed.
+ */
+static int record_lock_keep(pid_t shim)
+{
+	char path[64], target[256];
+	int pidfd = (int)syscall(SYS_pidfd_open, shim, 0), kept = -1;
+	for (int fd = 0; fd < 32 && kept < 0; fd++) {
+		snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)shim, fd);
+		ssize_t length = readlink(path, target, sizeof target - 1);
+		target[length > 0 ? length : 0] = '\0';
+		if (strstr(target, "/slot-0000/record"))
+			kept = (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
+	}
+	close(pidfd);
+	return kept;
+}
+
+static void test_slots__a_shim_that_hung_up_but_is_not_gone_gets_no_second_beside_it(void **state)
+{
+	(void)state;
+	struct rig rig;
+	char path[160], text[32] = "";
+	rig_new(&rig, "echo $PPID >made; mv made shim; exec sleep 3600", 1);
+	rig_start(&rig, 0, 1);
+	rig_expect(&rig, REC_SLOT_RUNNING, 1);
+	snprintf(path, sizeof path, "%s/shim", rig.folder);
+	rig_until(path);
+	FILE *file = fopen(path, "r");
+	assert_non_null(fgets(text, sizeof text, file));
+	fclose(file);
+	pid_t shim = (pid_t)strtol(text, NULL, 10);
+	int lock = record_lock_keep(shim);
+	kill(shim, SIGKILL);
+	if (lock < 0) { /* no pidfd_getfd here */
+		rig_end(&rig);
+		skip();
+	}
+	struct pollfd hung_up = {rec_shim_slots_fd(rig.slots), POLLIN, 0};
+	assert_int_equal(poll(&hung_up, 1, DEADLINE_MS), 1);
+	assert_int_equal(rig.table.ops->next(rig.table.self, &(struct rec_slot_event){0}, NULL), REC_END);
+	rig_prepare(&rig, 0, 2);
+	assert_int_equal(rig.table.ops->start(rig.table.self, 0, 2, NULL), REC_E_IO);
+	close(lock);
+	rig_expect(&rig, REC_SLOT_LOST, 1);
+	assert_int_equal(rec_shim_slots_wait_ms(rig.slots), -1);
 	rig_end(&rig);
 }
 
@@ -393,6 +438,7 @@ int main(int count, char **arguments)
 		cmocka_unit_test(test_slots__stop_of_a_prepared_claim_voids_it),
 		cmocka_unit_test(test_slots__a_killed_shim_is_lost_with_its_whole_tree),
 		cmocka_unit_test(test_slots__a_slot_serves_on_after_its_shim_was_killed),
+		cmocka_unit_test(test_slots__a_shim_that_hung_up_but_is_not_gone_gets_no_second_beside_it),
 		cmocka_unit_test(test_slots__a_command_that_cannot_run_says_its_errno),
 		cmocka_unit_test(test_slots__a_missing_shim_is_said_and_nothing_starts),
 		cmocka_unit_test(test_recovery__a_running_child_is_adopted_and_watched_to_its_end),

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -90,6 +91,15 @@ static inline void rig_touch(struct rig *rig, const char *name)
 	int fd = open(path, O_WRONLY | O_CREAT, 0600);
 	assert_true(fd >= 0);
 	close(fd);
+}
+
+/* The script says when; the deadline is the test's own. */
+static inline void rig_until(const char *path)
+{
+	while (access(path, F_OK) != 0) {
+		struct pollfd none = {-1, 0, 0};
+		poll(&none, 1, 5);
+	}
 }
 
 #define WAIT_FOR(name) "while [ ! -e " name " ]; do sleep 0.01; done; "
