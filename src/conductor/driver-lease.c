@@ -47,6 +47,16 @@ static int64_t end_of(const struct rec_driver *d, int64_t asked_us)
 	return asked_us + lease - d->options.machine.grace_us - MARGIN_US - lease / MARGIN_SHARE;
 }
 
+/* The slots stop what runs by themselves, should we not be there to do it: dead, paused, or waiting for an answer. Our
+ * own stop comes first. */
+static void slots_tell(const struct rec_driver *d, int64_t asked_us)
+{
+	const struct rec_slots *slots = &d->options.slots;
+	int64_t kill_us = asked_us + lease_of(d) - MARGIN_US;
+	if (slots->ops->deadline)
+		slots->ops->deadline(slots->self, kill_us - d->options.machine.grace_us, kill_us);
+}
+
 static void lose(struct rec_driver *d)
 {
 	struct rec_error why = {0};
@@ -66,6 +76,7 @@ static int renew(struct rec_driver *d, struct rec_error *error)
 	if (r == 0) {
 		d->lease_held = true;
 		d->lease_end_us = end_of(d, asked_us);
+		slots_tell(d, asked_us);
 		d->renew_pause_us = 0;
 		d->renew_due_us =
 			rec_driver_now(d).monotonic_us + (every_us < RENEW_EVERY_US ? every_us : RENEW_EVERY_US);

@@ -102,6 +102,7 @@ int rec_slot_shim_start(struct rec_shim_slots *s, struct slot *slot, struct rec_
 	}
 	prlimit(slot->shim_pid, RLIMIT_NOFILE, &s->files_before, NULL);
 	slot->socket = ends[0];
+	rec_slot_deadline_send(s, slot);
 	int r = epoll_add(s, slot, error);
 	if (r) /* one that is not heard is of no use */
 		rec_slot_hang_up(s, slot);
@@ -178,6 +179,7 @@ int rec_slot_shim_connect(struct rec_shim_slots *s, struct slot *slot, int64_t *
 		return rec_record_locked(slot->record_fd) == 0 && !connected ? REC_NOT_FOUND : REC_CONFLICT;
 	}
 	slot->socket = fd;
+	rec_slot_deadline_send(s, slot);
 	*ret_running = hello.claim_id;
 	int r = epoll_add(s, slot, error);
 	if (r)
@@ -203,4 +205,13 @@ bool rec_slot_send(struct slot *slot, const struct rec_shim_message *message, st
 		n = slot->socket >= 0 ? sendmsg(slot->socket, &packet, MSG_NOSIGNAL) : -1;
 	while (n < 0 && slot->socket >= 0 && errno == EINTR);
 	return n >= 0;
+}
+
+void rec_slot_deadline_send(const struct rec_shim_slots *s, struct slot *slot)
+{
+	if (s->kill_us && slot->socket >= 0)
+		rec_slot_send(slot,
+			      &(struct rec_shim_message){
+				      .type = REC_SHIM_DEADLINE, .started_us = s->term_us, .ended_us = s->kill_us},
+			      (struct rec_slice){0}, (struct rec_slice){0});
 }

@@ -213,6 +213,16 @@ static void slots_life(void *self, uint32_t number, int64_t claim_id)
 			      (struct rec_slice){0}, (struct rec_slice){0});
 }
 
+static void slots_deadline(void *self, int64_t term_us, int64_t kill_us)
+{
+	struct rec_shim_slots *s = self;
+	s->term_us = term_us;
+	s->kill_us = kill_us;
+	for (size_t i = 0; i < s->slot_count; i++)
+		if (s->slots[i])
+			rec_slot_deadline_send(s, s->slots[i]);
+}
+
 static void slots_forget(void *self, uint32_t number, int64_t claim_id)
 {
 	struct rec_shim_slots *s = self;
@@ -422,6 +432,7 @@ static const struct rec_slots_ops shim_slots_ops = {
 	.start = slots_start,
 	.stop = slots_stop,
 	.recall = slots_recall,
+	.deadline = slots_deadline,
 	.life = slots_life,
 	.forget = slots_forget,
 	.next = slots_next,

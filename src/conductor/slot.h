@@ -56,6 +56,7 @@ struct rec_shim_slots {
 	size_t held_count, held_capacity;
 	struct rec_slot_event *events; /* to be told; a ring would save nothing at these lengths */
 	size_t event_first, event_count, event_capacity;
+	int64_t term_us, kill_us; /* the deadline that shims are told; 0: none */
 	size_t unsettled; /* slots that hung up, claims that are hunted or recalled: `next` looks again by itself */
 	char **environment;
 	char *batch_variable;
@@ -83,6 +84,8 @@ int rec_slot_shim_connect(struct rec_shim_slots *s, struct slot *slot, int64_t *
 /* false: the shim is gone. */
 bool rec_slot_send(struct slot *slot, const struct rec_shim_message *message, struct rec_slice id,
 		   struct rec_slice title);
+/* To a shim that was just started or connected to, and to all when it changes. */
+void rec_slot_deadline_send(const struct rec_shim_slots *s, struct slot *slot);
 void rec_slot_disconnect(struct rec_shim_slots *s, struct slot *slot);
 
 /* shim-events.c: what happened, as the driver wants to hear it */

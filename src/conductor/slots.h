@@ -91,6 +91,11 @@ struct rec_slots_ops {
 	void (*stop)(void *self, uint32_t slot, int64_t claim_id, enum rec_slot_signal signal);
 	/* If it has not started: VOID. Else nothing; RUNNING has come or will. */
 	void (*recall)(void *self, uint32_t slot, int64_t claim_id);
+	/* Where hosts share a store: whatever runs in any slot of this conductor, then or later, gets SIGTERM at
+	 * term_us and SIGKILL at kill_us (boot clock) from the slot itself, whatever the conductor does by then, and
+	 * nothing is started any more. Each call replaces the one before; it goes for adopted slots too. NULL where
+	 * there are no leases. */
+	void (*deadline)(void *self, int64_t term_us, int64_t kill_us);
 	/* Asks for signs of life; LIFE comes if the claim runs. */
 	void (*life)(void *self, uint32_t slot, int64_t claim_id);
 	/* The end is in the store, or the claim never committed: the record may be overwritten. Commands and events

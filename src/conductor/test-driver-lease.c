@@ -27,8 +27,9 @@ struct world {
 	int64_t blocks_us;      /* how long each call takes then */
 	unsigned calls_at_stop; /* when the first stop came */
 	unsigned stops, started, kills;
-	int64_t forgotten; /* the last one */
-	bool robbed;       /* another host takes every claim a moment before we do */
+	int64_t forgotten;        /* the last one */
+	int64_t term_us, kill_us; /* the slots' own deadline */
+	bool robbed;              /* another host takes every claim a moment before we do */
 	int64_t stopped[4];
 	int64_t started_claim;
 	struct rec_slot_event event; /* the next one; kind 0: none */
@@ -148,6 +149,13 @@ static void slots_ask(void *self, uint32_t slot, int64_t claim_id)
 	(void)self, (void)slot, (void)claim_id;
 }
 
+static void slots_deadline(void *self, int64_t term_us, int64_t kill_us)
+{
+	(void)self;
+	w.term_us = term_us;
+	w.kill_us = kill_us;
+}
+
 static void slots_forget(void *self, uint32_t slot, int64_t claim_id)
 {
 	(void)self;
@@ -196,6 +204,7 @@ static const struct rec_slots_ops slots = {
 	.start = slots_start,
 	.stop = slots_stop,
 	.recall = slots_ask,
+	.deadline = slots_deadline,
 	.life = slots_ask,
 	.forget = slots_forget,
 	.next = slots_next,
@@ -286,6 +295,24 @@ static void test_feed__that_could_not_be_read_is_read_again_after_a_pause(void *
 	w.feed_gone = false;
 	rec_clock_manual_advance(&w.clock, pause_us);
 	assert_true(step() > 20 * SECOND);
+	story_end();
+}
+
+static void test_lease__slots_are_told_when_to_stop_by_themselves_at_every_renewal(void **state)
+{
+	(void)state;
+	story_begin();
+	int64_t begun_us = rec_clock_boot_us(&w.clock.clock);
+	driver_begin();
+	assert_int_equal(w.kill_us, begun_us + 595 * SECOND); /* others may run it from 610 s on */
+	assert_int_equal(w.term_us, begun_us + 585 * SECOND);
+	rec_clock_manual_advance(&w.clock, 31 * SECOND);
+	step();
+	assert_int_equal(w.kill_us, begun_us + 626 * SECOND);
+	w.gone = true;
+	rec_clock_manual_advance(&w.clock, 31 * SECOND);
+	step();
+	assert_int_equal(w.kill_us, begun_us + 626 * SECOND);
 	story_end();
 }
 
@@ -496,6 +523,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_feed__that_could_not_be_read_is_read_again_after_a_pause),
+		cmocka_unit_test(test_lease__slots_are_told_when_to_stop_by_themselves_at_every_renewal),
 		cmocka_unit_test(test_lease__its_end_stops_before_the_store_is_asked),
 		cmocka_unit_test(test_lease__a_renewal_that_is_not_answered_is_the_last_call_before_the_stop),
 		cmocka_unit_test(test_lease__the_stop_goes_on_to_the_end_without_the_store),

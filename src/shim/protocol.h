@@ -15,6 +15,7 @@
  *   RECALL claim (not started yet)            ENDED    claim, wait status, ...
  *   LIFE   (asks for signs of life)           VOID     claim: will never start
  *   QUIT   (when idle: exit)                  LIFE     claim, output bytes, CPU time, heartbeat
+ *   DEADLINE times: what runs is stopped then, conductor or not; replaces the one before
  */
 #ifndef REC_SHIM_PROTOCOL_H
 #define REC_SHIM_PROTOCOL_H
@@ -22,7 +23,7 @@
 #include <inttypes.h>
 #include <stdint.h>
 
-#define REC_SHIM_VERSION 2u
+#define REC_SHIM_VERSION 3u
 #define REC_SHIM_MESSAGE_BYTES_MAX 16384
 
 enum rec_shim_type {
@@ -35,6 +36,7 @@ enum rec_shim_type {
 	REC_SHIM_RUNNING,
 	REC_SHIM_ENDED,
 	REC_SHIM_VOID,
+	REC_SHIM_DEADLINE,
 };
 
 /* Every message begins with this; START is followed by its texts. */
@@ -46,8 +48,8 @@ struct rec_shim_message {
 	int32_t spawn_errno;   /* ENDED */
 	uint32_t survivors;    /* ENDED */
 	uint32_t signalled;    /* ENDED, LIFE: a signal was asked for */
-	int64_t started_us;    /* ENDED, HELLO, RUNNING: wall clock */
-	int64_t ended_us;      /* ENDED */
+	int64_t started_us;    /* ENDED, HELLO, RUNNING: wall clock; DEADLINE: SIGTERM, boot clock */
+	int64_t ended_us;      /* ENDED; DEADLINE: SIGKILL, boot clock */
 	uint64_t output_bytes; /* ENDED, LIFE */
 	uint64_t cpu_us;       /* LIFE: CPU time of the whole tree so far */
 	int64_t heartbeat_us;  /* LIFE: wall clock of the last heartbeat, 0 if none */

@@ -7,7 +7,8 @@
  *
  * Standard input and output are /dev/null (the conductor sees to that); standard error too once it serves.
  * One thread, one poll loop; wake-ups are a signalfd (SIGCHLD), the conductor's socket, the listening
- * socket, the child's output, and the deadline of survivors. */
+ * socket, the child's output, the deadline of survivors, and the conductor's own: where hosts share a store, others
+ * may run the task after that, and the conductor may be dead, stopped, or waiting for a server by then. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -20,6 +21,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -35,7 +37,8 @@
 struct shim {
 	struct rec_shim_setup setup;
 	struct rec_record_map *map;
-	int signal_fd, listen_fd, conductor_fd;
+	int signal_fd, listen_fd, conductor_fd, deadline_fd;
+	int64_t term_us, kill_us; /* the deadline, by the clock that goes on while the machine sleeps; 0: none */
 	struct rec_attempt attempt;
 	struct rec_attempt_order ahead;
 	bool quit;
@@ -114,6 +117,37 @@ static void void_ahead(struct shim *shim)
 		message_send(shim, (struct rec_shim_message){.type = REC_SHIM_VOID, .claim_id = claim_id}, -1);
 }
 
+/* ---- The deadline ---- */
+
+static bool deadline_over(const struct shim *shim)
+{
+	return shim->term_us && clock_us(CLOCK_BOOTTIME) >= shim->term_us;
+}
+
+static void deadline_arm(const struct shim *shim, int64_t at_us)
+{
+	at_us = at_us > 0 ? at_us : 1; /* 0 would be never */
+	struct itimerspec at = {.it_value = {at_us / 1000000, at_us % 1000000 * 1000}};
+	timerfd_settime(shim->deadline_fd, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+static void deadline_meet(struct shim *shim)
+{
+	uint64_t ticks;
+	if (read(shim->deadline_fd, &ticks, sizeof ticks) != (ssize_t)sizeof ticks || !deadline_over(shim))
+		return; /* it was put off just now */
+	bool kill = clock_us(CLOCK_BOOTTIME) >= shim->kill_us;
+	void_ahead(shim);
+	if (shim->attempt.claim_id) {
+		shim->attempt.signalled = true;
+		rec_tree_signal(kill ? SIGKILL : SIGTERM);
+		if (kill)
+			shim->attempt.kill_at_us = 1;
+	}
+	if (!kill)
+		deadline_arm(shim, shim->kill_us);
+}
+
 /* ---- Attempts ---- */
 
 static void attempt_begin(struct shim *shim, const struct rec_attempt_order *order)
@@ -142,6 +176,8 @@ static void attempt_end(struct shim *shim)
 				    .output_bytes = ended.output_bytes};
 	rec_record_write(shim->map, REC_LANE_ENDED, record);
 	rec_attempt_release(&shim->attempt);
+	if (deadline_over(shim))
+		void_ahead(shim);
 	struct rec_attempt_order next = shim->ahead;
 	shim->ahead.claim_id = 0;
 	if (next.claim_id)
@@ -209,7 +245,8 @@ static void handle_start(struct shim *shim, const struct rec_shim_message *messa
 		.claim_id = message->claim_id, .number = message->number, .task_file = message->task_file};
 	if (message->task_file >= REC_SLOT_TASK_FILES || message->id_length >= sizeof order.id ||
 	    message->title_length >= sizeof order.title ||
-	    length != (size_t)message->id_length + message->title_length || shim->ahead.claim_id) {
+	    length != (size_t)message->id_length + message->title_length || shim->ahead.claim_id ||
+	    deadline_over(shim)) {
 		shim->ahead.claim_id = shim->ahead.claim_id ? shim->ahead.claim_id : order.claim_id;
 		void_ahead(shim);
 		return;
@@ -268,6 +305,11 @@ static void handle_message(struct shim *shim, const char *bytes, size_t length)
 		break;
 	case REC_SHIM_QUIT:
 		shim->quit = true;
+		break;
+	case REC_SHIM_DEADLINE:
+		shim->term_us = message.started_us;
+		shim->kill_us = message.ended_us;
+		deadline_arm(shim, shim->term_us);
 		break;
 	default:
 		break;
@@ -341,8 +383,9 @@ static void serve(struct shim *shim)
 		struct pollfd waits[] = {{shim->signal_fd, POLLIN, 0},
 					 {shim->conductor_fd, POLLIN, 0},
 					 {shim->attempt.output_fd, POLLIN, 0},
-					 {shim->listen_fd, POLLIN, 0}};
-		if (poll(waits, 4, wait_ms(shim)) < 0 && errno != EINTR)
+					 {shim->listen_fd, POLLIN, 0},
+					 {shim->deadline_fd, POLLIN, 0}};
+		if (poll(waits, 5, wait_ms(shim)) < 0 && errno != EINTR)
 			return;
 		if (waits[0].revents) {
 			signals_drain(shim);
@@ -356,6 +399,8 @@ static void serve(struct shim *shim)
 			conductor_read(shim);
 		if (waits[3].revents)
 			conductor_accept(shim);
+		if (waits[4].revents)
+			deadline_meet(shim); /* after whatever puts it off */
 		attempts_advance(shim);
 	}
 }
@@ -466,6 +511,9 @@ int main(int count, char **arguments)
 	shim.listen_fd = shim.signal_fd < 0 ? -1 : control_listen(shim.setup.slot_fd);
 	if (shim.listen_fd < 0)
 		return complain(REC_SLOT_CONTROL, strerror(errno));
+	shim.deadline_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (shim.deadline_fd < 0)
+		return complain("timer", strerror(errno));
 	message_send(&shim, attempt_message(&shim.attempt, REC_SHIM_HELLO), -1);
 	dup2(0, 2); /* a shim that lingers must not hold somebody's pipe open */
 	serve(&shim);

@@ -448,6 +448,16 @@ static void test_shim__a_command_that_cannot_be_executed_ends_with_its_errno(voi
 	rig_end(&rig);
 }
 
+static struct rec_shim_message rig_life(struct rig *rig)
+{
+	struct rec_shim_message life;
+	do {
+		rig_send(rig, (struct rec_shim_message){.type = REC_SHIM_LIFE}, "", "");
+		life = rig_expect(rig, REC_SHIM_LIFE);
+	} while (life.output_bytes == 0);
+	return life;
+}
+
 static void test_shim__signs_of_life_are_output_cpu_time_and_heartbeat(void **state)
 {
 	(void)state;
@@ -457,17 +467,59 @@ static void test_shim__signs_of_life_are_output_cpu_time_and_heartbeat(void **st
 	       "echo done; exec sleep 3600");
 	rig_begin(&rig, 1);
 	rig_expect(&rig, REC_SHIM_RUNNING);
-	struct rec_shim_message life;
-	do {
-		rig_send(&rig, (struct rec_shim_message){.type = REC_SHIM_LIFE}, "", "");
-		life = rig_expect(&rig, REC_SHIM_LIFE);
-	} while (life.output_bytes == 0);
+	struct rec_shim_message life = rig_life(&rig);
 	assert_true(life.cpu_us > 0);
 	assert_true(life.heartbeat_us > 0);
 	assert_int_equal(life.output_bytes, 5);
 	rig_send(&rig, (struct rec_shim_message){.type = REC_SHIM_SIGNAL, .claim_id = 1, .number = SIGTERM}, "", "");
 	rig_expect(&rig, REC_SHIM_ENDED);
 	rig_end(&rig);
+}
+
+static void rig_deadline(struct rig *rig, int64_t term_us, int64_t kill_us)
+{
+	rig_send(rig, (struct rec_shim_message){.type = REC_SHIM_DEADLINE, .started_us = term_us, .ended_us = kill_us},
+		 "", "");
+}
+
+#define PAST 1
+#define FAR (INT64_MAX / 2)
+static void test_shim__at_its_deadline_what_runs_is_stopped_and_what_waits_is_void(void **state)
+{
+	(void)state;
+	struct rig rig;
+	rig_sh(&rig, "exec sleep 3600");
+	rig_deadline(&rig, FAR, FAR);
+	rig_begin(&rig, 1);
+	rig_expect(&rig, REC_SHIM_RUNNING);
+	rig_begin(&rig, 2);
+	rig_deadline(&rig, PAST, FAR);
+	assert_int_equal(rig_expect(&rig, REC_SHIM_VOID).claim_id, 2);
+	struct rec_shim_message ended = rig_expect(&rig, REC_SHIM_ENDED);
+	assert_true(ended.claim_id == 1 && ended.signalled);
+	assert_true(WIFSIGNALED(ended.number) && WTERMSIG(ended.number) == SIGTERM);
+	rig_begin(&rig, 3); /* too late */
+	assert_int_equal(rig_expect(&rig, REC_SHIM_VOID).claim_id, 3);
+	assert_int_equal(rig_end(&rig), 0);
+}
+
+static void test_shim__at_its_deadline_what_ignores_sigterm_is_killed_also_without_conductor(void **state)
+{
+	(void)state;
+	struct rig rig;
+	struct rec_record end;
+	int status;
+	rig_sh(&rig, "trap '' TERM; echo; while :; do sleep 3600; done");
+	rig_begin(&rig, 1);
+	rig_expect(&rig, REC_SHIM_RUNNING);
+	rig_life(&rig);
+	rig_deadline(&rig, PAST, PAST);
+	close(rig.socket);
+	assert_int_equal(waitpid(rig.shim, &status, 0), rig.shim);
+	assert_true(rec_record_find(rig.map, REC_LANE_ENDED, 1, &end));
+	assert_true(WIFSIGNALED(end.wait_status) && WTERMSIG(end.wait_status) == SIGKILL && end.signalled);
+	rec_record_map_close(rig.map);
+	nftw(rig.folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 static void test_shim__a_second_shim_on_the_slot_is_refused(void **state)
@@ -539,6 +591,8 @@ int main(int count, char **arguments)
 		cmocka_unit_test(test_shim__killed_itself_takes_the_child_along),
 		cmocka_unit_test(test_shim__a_command_that_cannot_be_executed_ends_with_its_errno),
 		cmocka_unit_test(test_shim__signs_of_life_are_output_cpu_time_and_heartbeat),
+		cmocka_unit_test(test_shim__at_its_deadline_what_runs_is_stopped_and_what_waits_is_void),
+		cmocka_unit_test(test_shim__at_its_deadline_what_ignores_sigterm_is_killed_also_without_conductor),
 		cmocka_unit_test(test_shim__a_second_shim_on_the_slot_is_refused),
 		cmocka_unit_test(test_shim__garbage_on_the_socket_is_ignored),
 	};

@@ -1,6 +1,7 @@
 """Batches on PostgreSQL: several conductors, several hosts, a server that goes away. A host is a state folder of its own;
 one of them reaches the server through a proxy that can be cut. Runs under tests/postgres/with-cluster."""
 import collections
+import contextlib
 import json
 import os
 import pathlib
@@ -67,6 +68,12 @@ class PostgresCase(harness.Case):
                 os.kill(pid, signal.SIGKILL)
             except OSError:
                 pass
+
+    @staticmethod
+    def wake(asleep):
+        for pid in asleep:
+            with contextlib.suppress(ProcessLookupError):  # whoever woke before it has ended it
+                os.kill(pid, signal.SIGCONT)
 
     def until(self, condition, what, seconds=harness.DEADLINE_S):
         deadline = time.monotonic() + seconds
@@ -286,8 +293,7 @@ class SeveralHosts(PostgresCase):
         for pid in asleep:
             os.kill(pid, signal.SIGSTOP)
         self.take_over()
-        for pid in asleep:
-            os.kill(pid, signal.SIGCONT)
+        self.wake(asleep)
         self.open_gate("a")
         first.process.communicate(timeout=harness.DEADLINE_S)
         self.end(second)
