@@ -3,15 +3,19 @@
  *
  * Others take over our claims REC_LEASE_GRACE_US after the lease ran out by the store's clock. By then nothing of ours
  * may run, also if the store cannot be reached any more, so the end is known here: the time before the last renewal
- * that succeeded, plus the lease, less what stopping takes, less a margin for a call of the store that waits for an
- * answer meanwhile. The clock goes on while the machine sleeps. At the end the batch is stopped by force, without
- * asking the store first; what becomes of its claims is settled when the store answers again, by their ids. */
+ * that succeeded, plus the lease, less what stopping takes, less a margin. No call of the store waits for longer than
+ * that, and none beyond the next signal once something is being stopped. The clock goes on while the machine sleeps. At
+ * the end the batch is stopped by force, without asking the store first; what becomes of its claims is settled when the
+ * store answers again, by their ids.
+ *
+ * The slots are given a margin of their own to do it by themselves in, should we be late: it must be over before others
+ * begin, and ours must be over before it. */
 #include "conductor/driver-private.h"
 
 #define LEASE_US (10 * 60 * INT64_C(1000000))
 #define RENEW_EVERY_US (30 * INT64_C(1000000))
-#define MARGIN_US (5 * INT64_C(1000000))
-#define MARGIN_SHARE 8 /* and this part of the lease: a silent server is waited for up to 70 s */
+#define MARGIN_US (5 * INT64_C(1000000)) /* of the slots */
+#define MARGIN_SHARE 16                  /* more of our own: this part of the lease, but no more than the slots have */
 
 static int64_t lease_of(const struct rec_driver *d)
 {
@@ -43,8 +47,8 @@ static int64_t boot_us(const struct rec_driver *d)
 /* When to begin to stop, if the renewal was asked for at that time. */
 static int64_t end_of(const struct rec_driver *d, int64_t asked_us)
 {
-	int64_t lease = lease_of(d);
-	return asked_us + lease - d->options.machine.grace_us - MARGIN_US - lease / MARGIN_SHARE;
+	int64_t lease = lease_of(d), more = lease / MARGIN_SHARE;
+	return asked_us + lease - d->options.machine.grace_us - MARGIN_US - (more < MARGIN_US ? more : MARGIN_US);
 }
 
 /* The slots stop what runs by themselves, should we not be there to do it: dead, paused, or waiting for an answer. Our
@@ -89,6 +93,18 @@ static int renew(struct rec_driver *d, struct rec_error *error)
 	rec_driver_note_error(d, "lease", &problem);
 	d->renew_due_us = rec_driver_pause(d, &d->renew_pause_us);
 	return d->lease_held ? 0 : REC_END;
+}
+
+void rec_driver_patience_set(struct rec_driver *d)
+{
+	int64_t left_us = NEVER;
+	if (has_leases(d) && d->lease_held && !d->lease_lost)
+		left_us = d->lease_end_us - boot_us(d);
+	if (d->stopping && d->stop_due_us != NEVER) {
+		int64_t due_us = d->stop_due_us - rec_driver_now(d).monotonic_us;
+		left_us = due_us < left_us ? due_us : left_us;
+	}
+	rec_store_patience(d->store, left_us);
 }
 
 void rec_driver_lease_check(struct rec_driver *d)

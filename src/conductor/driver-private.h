@@ -208,6 +208,8 @@ int rec_driver_lease_step(struct rec_driver *d, struct rec_error *error);
 /* Stops the batch if the lease has ended meanwhile; calls nobody. */
 void rec_driver_lease_check(struct rec_driver *d);
 int64_t rec_driver_lease_due(const struct rec_driver *d); /* monotonic */
+/* The store's calls wait no longer than until something is to be stopped. */
+void rec_driver_patience_set(struct rec_driver *d);
 /* Is it an owner of this host, whose locks and slots tell what became of him? */
 bool rec_driver_is_here(const struct rec_driver *d, struct rec_slice owner);
 /* May others take over what an owner has, who has so much left of his lease? */

@@ -222,10 +222,9 @@ static int operator_heed(struct rec_driver *d)
 static int stop_in_time(struct rec_driver *d, struct rec_error *error)
 {
 	rec_driver_lease_check(d);
-	if (!d->forced && !d->stopping)
-		return 0;
-	if (operator_heed(d) || rec_driver_act_processes(d))
+	if ((d->forced || d->stopping) && (operator_heed(d) || rec_driver_act_processes(d)))
 		return rec_fail_nomem(error);
+	rec_driver_patience_set(d);
 	return 0;
 }
 

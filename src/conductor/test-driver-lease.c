@@ -23,9 +23,11 @@ struct world {
 	const struct rec_store_ops *real;
 	struct rec_store_ops ops;
 	bool gone, feed_gone;
-	unsigned calls;         /* since it is gone */
-	int64_t blocks_us;      /* how long each call takes then */
+	unsigned calls;    /* since it is gone */
+	int64_t blocks_us; /* how long each call takes then, if it is given so long */
+	int64_t patience_end_us;
 	unsigned calls_at_stop; /* when the first stop came */
+	int64_t stopped_us;
 	unsigned stops, started, kills;
 	int64_t forgotten;        /* the last one */
 	int64_t term_us, kill_us; /* the slots' own deadline */
@@ -42,9 +44,17 @@ static struct world w;
 
 static int gone(struct rec_error *error)
 {
+	int64_t left_us = w.patience_end_us - rec_clock_boot_us(&w.clock.clock);
 	w.calls++;
-	rec_clock_manual_advance(&w.clock, w.blocks_us);
+	rec_clock_manual_advance(&w.clock, left_us > w.blocks_us ? w.blocks_us : left_us > 0 ? left_us : 0);
 	return rec_fail(error, REC_E_BUSY, "no answer");
+}
+
+static void store_patience(struct rec_store *s, int64_t us)
+{
+	(void)s;
+	if (__builtin_add_overflow(rec_clock_boot_us(&w.clock.clock), us, &w.patience_end_us))
+		w.patience_end_us = INT64_MAX;
 }
 
 static int store_begin(struct rec_store *s, struct rec_error *error)
@@ -99,6 +109,8 @@ static void store_open(void)
 	assert_int_equal(rec_store_memory_open("", &options, &w.store, NULL), 0);
 	w.real = w.store->ops;
 	w.ops = *w.real;
+	w.ops.patience = store_patience;
+	w.patience_end_us = INT64_MAX;
 	w.ops.begin = store_begin;
 	w.ops.stamp = store_stamp;
 	w.ops.renew = store_renew;
@@ -137,8 +149,10 @@ static void slots_stop(void *self, uint32_t slot, int64_t claim_id, enum rec_slo
 {
 	(void)self, (void)slot;
 	w.kills += signal == REC_SLOT_KILL;
-	if (!w.stops)
+	if (!w.stops) {
 		w.calls_at_stop = w.calls;
+		w.stopped_us = rec_clock_boot_us(&w.clock.clock);
+	}
 	if (w.stops < 4)
 		w.stopped[w.stops] = claim_id;
 	w.stops++;
@@ -337,10 +351,12 @@ static void test_lease__a_renewal_that_is_not_answered_is_the_last_call_before_t
 	driver_begin();
 	w.gone = true;
 	w.blocks_us = 70 * SECOND;
-	rec_clock_manual_advance(&w.clock, 505 * SECOND);
+	int64_t renewed_us = rec_clock_boot_us(&w.clock.clock);
+	rec_clock_manual_advance(&w.clock, 550 * SECOND);
 	step();
 	assert_true(w.stops >= 1);
 	assert_int_equal(w.calls_at_stop, 1);
+	assert_int_equal(w.stopped_us, renewed_us + 580 * SECOND);
 	story_end();
 }
 

@@ -16,6 +16,7 @@
 struct rec_store_ops {
 	const char *backend; /* "sqlite" */
 	void (*close)(struct rec_store *s);
+	void (*patience)(struct rec_store *s, int64_t us); /* may */
 
 	/* may: blockers of no task (their task_id is absent); where not, the wrapper refuses them */
 	bool keeps_loose_blockers;

@@ -19,6 +19,29 @@ static int64_t now_us(void)
 	return rec_clock_real.monotonic_us(rec_clock_real.context); /* not the store's: the network knows no other */
 }
 
+/* ---- Patience ---- */
+
+static int64_t boot_us(void)
+{
+	return rec_clock_boot_us(&rec_clock_real);
+}
+
+void rec_postgres_patience(struct rec_store *store, int64_t us)
+{
+	struct rec_postgres *s = rec_postgres_of(store);
+	if (__builtin_add_overflow(boot_us(), us, &s->patience_end_us))
+		s->patience_end_us = INT64_MAX;
+}
+
+int rec_postgres_wait_ms(const struct rec_postgres *s, int64_t most_ms)
+{
+	if (s->patience_end_us == INT64_MAX)
+		return (int)most_ms;
+	int64_t left_us = s->patience_end_us - boot_us();
+	int64_t left_ms = left_us > 0 ? left_us / 1000 + 1 : 0;
+	return (int)(left_ms < most_ms ? left_ms : most_ms);
+}
+
 bool rec_postgres_connected(const struct rec_postgres *s)
 {
 	return s->connection && !s->silent && s->pq.PQstatus(s->connection) == CONNECTION_OK;
@@ -97,9 +120,12 @@ static int poll_connection(struct rec_postgres *s, struct rec_error *error)
 		struct pollfd socket = {.fd = s->pq.PQsocket(s->connection),
 					.events = status == PGRES_POLLING_READING ? POLLIN : POLLOUT};
 		int64_t left = (end - now_us()) / 1000;
-		int ready = left > 0 ? poll(&socket, 1, (int)left) : 0;
+		int wait_ms = rec_postgres_wait_ms(s, left);
+		int ready = wait_ms > 0 ? poll(&socket, 1, wait_ms) : 0;
 		if (ready < 0 && errno != EINTR)
 			return rec_fail_errno(error, errno, "%s: poll", s->location);
+		if (ready == 0 && wait_ms < left)
+			return rec_fail(error, REC_E_BUSY, "%s: no answer in time (try again)", s->location);
 		if (ready == 0)
 			return rec_fail(error, REC_E_BUSY, "%s: no answer within %d s (try again)", s->location,
 					CONNECT_MS / 1000);
@@ -175,6 +201,8 @@ int rec_postgres_connect(struct rec_postgres *s, struct rec_error *error)
 	rec_postgres_disconnect(s);
 	if (s->retry_step_us && now_us() < s->retry_us)
 		return rec_fail(error, s->refused.code, "%s", s->refused.message);
+	if (rec_postgres_wait_ms(s, 1) == 0) /* says nothing about the server */
+		return rec_fail(error, REC_E_BUSY, "%s: no time to connect (try again)", s->location);
 	int r = connect_once(s, &why);
 	if (r == 0) {
 		s->retry_step_us = 0;

@@ -103,9 +103,12 @@ int rec_postgres_put_texts(struct rec_postgres *s, struct rec_postgres_arguments
 
 /* ---- Waiting ---- */
 
-static int fail_silent(struct rec_postgres *s, int silence_ms, struct rec_error *error)
+static int fail_silent(struct rec_postgres *s, bool patient, int silence_ms, struct rec_error *error)
 {
 	s->silent = true;
+	if (!patient)
+		return rec_fail(error, REC_E_BUSY, "%s: no answer in time; the connection is given up (try again)",
+				s->location);
 	return rec_fail(error, REC_E_BUSY, "%s: the server was silent for %d s; the connection is given up (try again)",
 			s->location, silence_ms / 1000);
 }
@@ -126,11 +129,12 @@ static int wait_socket(struct rec_postgres *s, bool sending, struct rec_error *e
 	if (sending)
 		socket.events |= POLLOUT;
 	for (;;) {
-		int ready = poll(&socket, 1, silence_ms);
+		int wait_ms = rec_postgres_wait_ms(s, silence_ms);
+		int ready = wait_ms > 0 ? poll(&socket, 1, wait_ms) : 0;
 		if (ready > 0)
 			return 0;
 		if (ready == 0)
-			return fail_silent(s, silence_ms, error);
+			return fail_silent(s, wait_ms == silence_ms, silence_ms, error);
 		if (errno != EINTR)
 			return rec_fail_errno(error, errno, "%s: poll", s->location);
 	}

@@ -28,6 +28,7 @@ static void postgres_close(struct rec_store *store)
 static const struct rec_store_ops postgres_ops = {
 	.backend = "postgresql",
 	.close = postgres_close,
+	.patience = rec_postgres_patience,
 	.snapshot = rec_postgres_snapshot,
 	.get = rec_postgres_get,
 	.list = rec_postgres_list,
@@ -225,6 +226,7 @@ int rec_store_postgres_open(const char *uri, const struct rec_store_options *opt
 	rec_store_setup(&s->base, &postgres_ops, options);
 	s->base.info.shared = true;
 	s->wake_fd = s->heard_fd = -1;
+	s->patience_end_us = INT64_MAX;
 	s->pooled = options && options->pooled;
 	int r = rec_libpq_load(&s->pq, error);
 	if (r == 0)

@@ -68,6 +68,7 @@ struct rec_postgres {
 	uint64_t generation;      /* of the feed */
 	int wake_fd;              /* an epoll descriptor (or a timer, if pooled) that outlives connections; -1 */
 	int heard_fd;             /* in it: readable once a notification came behind an answer; -1 */
+	int64_t patience_end_us;  /* boot clock: nothing is waited for any longer; INT64_MAX: no such end */
 	int64_t retry_us;         /* monotonic: no new connection is tried before that */
 	int64_t retry_step_us;    /* 0: the last attempt succeeded */
 	struct rec_error refused; /* why it failed */
@@ -81,6 +82,9 @@ struct rec_postgres *rec_postgres_of(struct rec_store *s);
 int rec_postgres_connect(struct rec_postgres *s, struct rec_error *error);
 void rec_postgres_disconnect(struct rec_postgres *s);
 bool rec_postgres_connected(const struct rec_postgres *s);
+void rec_postgres_patience(struct rec_store *store, int64_t us);
+/* How long the socket may be waited for, of `most_ms`; 0: not at all. */
+int rec_postgres_wait_ms(const struct rec_postgres *s, int64_t most_ms);
 /* What a person may see of a conninfo: everything but passwords, as a URI; NUL-terminated, appended. */
 int rec_postgres_location(const struct rec_libpq *pq, const char *conninfo, struct rec_buffer *out,
 			  struct rec_error *error);

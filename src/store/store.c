@@ -44,6 +44,12 @@ int64_t rec_store_event_seq(const struct rec_store *s)
 	return s->event_seq;
 }
 
+void rec_store_patience(struct rec_store *s, int64_t us)
+{
+	if (s->ops->patience)
+		s->ops->patience(s, us < 0 ? 0 : us);
+}
+
 const struct rec_allocator *rec_store_allocator(const struct rec_store *s)
 {
 	return s->allocator;

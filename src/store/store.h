@@ -68,6 +68,11 @@ void rec_store_info(const struct rec_store *s, struct rec_store_info *ret_info);
 /* What the store was opened with, for whoever works on it; NULL: libc's. */
 const struct rec_allocator *rec_store_allocator(const struct rec_store *s);
 
+/* From now on calls wait for a server on the network for at most so long in all, from now; INT64_MAX, as at first: as
+ * long as the server may be thought to live. What is cut off so is REC_E_BUSY, and the connection is given up. Looking
+ * up the server's name is not counted. */
+void rec_store_patience(struct rec_store *s, int64_t us);
+
 /* ---- Warnings: bad rows are never the end of a read ------------------------------------------------ */
 
 /* One bad row or value met during a read. `shown` is the value for a person (cut, escaped). */

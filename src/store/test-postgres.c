@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <libpq-fe.h>
 #include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -331,6 +332,36 @@ static void test_lost__a_read_goes_on_with_a_new_connection(void **state)
 	expect(f, 0, add(f, f->store, "b")); /* nothing had begun yet */
 }
 
+static pid_t session_of(struct fixture *f)
+{
+	PGresult *row = PQexec(f->other, "SELECT pid FROM pg_stat_activity WHERE application_name='reconciler' AND "
+					 "pid<>pg_backend_pid()");
+	assert_int_equal(PQntuples(row), 1);
+	pid_t pid = (pid_t)strtol(PQgetvalue(row, 0, 0), NULL, 10);
+	PQclear(row);
+	return pid;
+}
+
+/* A server that takes what is sent and answers nothing. */
+static void test_lost__a_silent_server_is_waited_for_no_longer_than_is_allowed(void **state)
+{
+	struct fixture *f = *state;
+	struct rec_snapshot snapshot;
+	pid_t session = session_of(f);
+	assert_int_equal(kill(session, SIGSTOP), 0);
+	rec_store_patience(f->store, 100000);
+	int64_t begun_us = rec_clock_real.monotonic_us(NULL);
+	int r = rec_store_snapshot(f->store, NULL, 0, 0, &snapshot, &f->error);
+	int64_t took_us = rec_clock_real.monotonic_us(NULL) - begun_us;
+	int written = add(f, f->store, "a"); /* none is left */
+	kill(session, SIGCONT);
+	assert_int_equal(r, REC_E_BUSY);
+	assert_true(took_us >= 99000 && took_us < SOON_MS * INT64_C(1000));
+	assert_int_equal(written, REC_E_BUSY);
+	rec_store_patience(f->store, INT64_MAX);
+	expect(f, 0, add(f, f->store, "a"));
+}
+
 static void test_lost__a_group_is_gone_as_a_whole(void **state)
 {
 	struct fixture *f = *state;
@@ -476,6 +507,7 @@ int main(void)
 		TEST(test_wake__lives_through_a_restart_of_the_server),
 		TEST(test_wake__behind_a_pooler_it_ticks),
 		TEST(test_lost__a_read_goes_on_with_a_new_connection),
+		TEST(test_lost__a_silent_server_is_waited_for_no_longer_than_is_allowed),
 		TEST(test_lost__a_group_is_gone_as_a_whole),
 		TEST(test_lost__a_commit_that_cannot_be_is_told),
 		TEST(test_schema__a_newer_one_is_refused_with_both_versions),

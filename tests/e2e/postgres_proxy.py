@@ -13,6 +13,8 @@ class Proxy:
         self.target = os.path.join(target, ".s.PGSQL.5432")
         self.folder = str(folder)
         self.open = True
+        self.flows = threading.Event()
+        self.flows.set()
         self.pairs = []
         self.lock = threading.Lock()
         self.listener = socket.socket(socket.AF_UNIX)
@@ -44,6 +46,7 @@ class Proxy:
     def pump(self, source, sink):
         with contextlib.suppress(OSError):
             while piece := source.recv(65536):
+                self.flows.wait()
                 sink.sendall(piece)
         for end in (source, sink):
             self.end(end)
@@ -63,9 +66,14 @@ class Proxy:
             for end in pair:
                 self.end(end)
 
+    def mute(self):
+        """Connections stay and new ones are taken, but nothing comes through until it is mended."""
+        self.flows.clear()
+
     def mend(self):
         with self.lock:
             self.open = True
+        self.flows.set()
 
     def close(self):
         self.cut()

@@ -272,6 +272,38 @@ class SeveralHosts(PostgresCase):
         self.assertEqual(first.process.returncode, 1, (out, err))
         self.end(second)
 
+    def test_a_host_whose_server_turns_silent_stops_before_another_takes_over(self):
+        proxy = Proxy(self.directory / "way", PARTS["host"])
+        self.addCleanup(proxy.close)
+        first, second = self.begin(proxy.folder)
+        proxy.mute()
+        self.take_over()
+        log = self.log()
+        self.assertLess(log.index("stopped a t"), log.index("began b t 2"))
+        proxy.mend()  # what it had said meanwhile comes through now
+        out, err = first.process.communicate(timeout=harness.DEADLINE_S)
+        self.assertEqual(first.process.returncode, 1, (out, err))
+        self.end(second)
+
+    def test_a_conductor_that_was_killed_leaves_nothing_running_when_another_takes_over(self):
+        first, second = self.begin()
+        os.kill(first.pid, signal.SIGKILL)  # alone: its shim and the child live on
+        self.take_over()
+        log = self.log()
+        self.assertLess(log.index("stopped a t"), log.index("began b t 2"))
+        first.process.communicate(timeout=harness.DEADLINE_S)
+        self.end(second)
+
+    def test_a_conductor_that_is_paused_leaves_nothing_running_when_another_takes_over(self):
+        first, second = self.begin()
+        os.kill(first.pid, signal.SIGSTOP)
+        self.take_over()
+        log = self.log()
+        self.assertLess(log.index("stopped a t"), log.index("began b t 2"))
+        os.kill(first.pid, signal.SIGCONT)
+        first.process.communicate(timeout=harness.DEADLINE_S)
+        self.end(second)
+
     def test_a_short_outage_stops_nothing(self):
         proxy = Proxy(self.directory / "way", PARTS["host"])
         self.addCleanup(proxy.close)
