@@ -6,10 +6,9 @@ import threading
 
 
 class Proxy:
-    """Listens in `folder` as a server would; forwards to the server in `target`."""
+    """Listens in `folder` as a server would, or by the socket given; forwards to the server in `target`."""
 
-    def __init__(self, folder, target):
-        os.makedirs(folder)
+    def __init__(self, folder, target, listener=None):
         self.target = os.path.join(target, ".s.PGSQL.5432")
         self.folder = str(folder)
         self.open = True
@@ -17,10 +16,15 @@ class Proxy:
         self.flows.set()
         self.pairs = []
         self.lock = threading.Lock()
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(os.path.join(self.folder, ".s.PGSQL.5432"))
-        self.listener.listen(16)
+        self.listener = listener or self.listen()
         threading.Thread(target=self.accept, daemon=True).start()
+
+    def listen(self):
+        os.makedirs(self.folder)
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(os.path.join(self.folder, ".s.PGSQL.5432"))
+        listener.listen(16)
+        return listener
 
     def accept(self):
         while True:
