@@ -109,7 +109,8 @@ void rec_driver_patience_set(struct rec_driver *d)
 
 void rec_driver_lease_check(struct rec_driver *d)
 {
-	if (has_leases(d) && d->lease_held && !d->lease_lost && boot_us(d) >= d->lease_end_us)
+	bool kept = !rec_planted(d->options.machine.planted, REC_PLANTED_NO_DEADLINE);
+	if (has_leases(d) && d->lease_held && !d->lease_lost && boot_us(d) >= d->lease_end_us && kept)
 		lose(d);
 }
 

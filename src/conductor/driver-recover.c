@@ -77,7 +77,9 @@ static int claim_read(void *context, const struct rec_claim *claim)
 	for (size_t i = 0; i < r->d->unsure_count; i++)
 		if (r->d->unsure[i].claim_id == claim->claim_id)
 			return 0;
-	if (!rec_driver_is_here(r->d, claim->owner) && !rec_driver_is_over(claim->lease_left_us))
+	bool over = rec_planted(r->d->options.machine.planted, REC_PLANTED_TAKEN_EARLY) ||
+		    rec_driver_is_over(claim->lease_left_us);
+	if (!rec_driver_is_here(r->d, claim->owner) && !over)
 		return 0;
 	struct left left = {.claim_id = claim->claim_id,
 			    .batch_id = claim->batch_id,

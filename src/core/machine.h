@@ -209,7 +209,9 @@ enum rec_planted {
 	REC_PLANTED_CAS = 16,          /* statuses are written whatever is stored */
 	REC_PLANTED_NO_RECHECK = 32,   /* claims do not look at dependencies and blockers again */
 	REC_PLANTED_EARLY_FINISH = 64, /* the end is recorded when the stop is sent, not when the tree is gone */
-	REC_PLANTED_NOT_TAKEN = 128    /* what a dead conductor left is adopted without being taken in the store */
+	REC_PLANTED_NOT_TAKEN = 128,   /* what a dead conductor left is adopted without being taken in the store */
+	REC_PLANTED_NO_DEADLINE = 256, /* nothing is stopped before the lease ends */
+	REC_PLANTED_TAKEN_EARLY = 512  /* claims of another host are taken over while its lease lasts */
 };
 
 int rec_machine_new(const struct rec_machine_options *options, struct rec_machine **ret_machine,

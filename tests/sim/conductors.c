@@ -10,33 +10,36 @@ static struct rec_driver_options driver_options(struct sim_conductor *c)
 	struct rec_driver_options options = {
 		.store = c->store,
 		.slots = {&sim_slots_ops, c},
-		.clock = &c->w->clock.clock,
+		.clock = &c->w->hosts[c->host].clock,
 		.allocator = &c->memory.allocator,
 		.batch_id = rec_slice_of(c->batch_id),
 		.owner = rec_slice_of(c->owner),
 		.machine = w->options.machine,
 		.reconcile_interval_us = 30 * SIM_SECOND,
+		.lease_us = SIM_LEASE_US,
 		.all_ready = w->options.wait || w->options.all_ready,
 	};
+	if (w->options.hosts > 1)
+		options.host = rec_slice_of(w->hosts[c->host].name);
 	options.machine.planted = w->options.planted;
 	options.machine.wait = w->options.wait;
 	options.machine.seed = w->options.seed;
 	return options;
 }
 
-static void conductor_open(struct sim *w, int index)
+static void conductor_open(struct sim *w, int index, unsigned host)
 {
 	struct sim_conductor *c = &w->conductors[index];
-	*c = (struct sim_conductor){.w = w, .index = index, .alive = true};
+	*c = (struct sim_conductor){.w = w, .index = index, .host = host, .alive = true};
 	rec_failing_allocator_init(&c->memory, 0, 0);
 	memcpy(c->batch_id, w->batches[index].id, sizeof c->batch_id);
-	(void)snprintf(c->owner, sizeof c->owner, "sim:%u", ++w->owners);
+	(void)snprintf(c->owner, sizeof c->owner, "sim:%u@h%u", ++w->owners, host);
 	sim_slots_take(c);
 	if (sim_store_open(c, &c->store) || sim_store_open(c, &c->reader))
 		sim_broken(w, "the simulator has no memory");
 	c->memory.calls = 0;
 	c->memory.fail_at = w->paths ? w->paths->fail_at : 0;
-	sim_say(w, "c%d begins with %s", index, c->batch_id);
+	sim_say(w, "c%d begins with %s on %s", index, c->batch_id, w->hosts[host].name);
 }
 
 /* The driver is made in the conductor's first turn, so that everything may go wrong then too. */
@@ -57,6 +60,14 @@ static void driver_make(struct sim_conductor *c)
 	}
 }
 
+static unsigned host_awake(struct sim *w)
+{
+	unsigned host = sim_choose(w, w->options.hosts);
+	for (unsigned i = 0; i < w->options.hosts && !sim_host_is_awake(w, host); i++)
+		host = (host + 1) % w->options.hosts;
+	return host;
+}
+
 void sim_batch_start(struct sim *w, int index, unsigned tasks)
 {
 	struct sim_batch *batch = &w->batches[index];
@@ -71,29 +82,30 @@ void sim_batch_start(struct sim *w, int index, unsigned tasks)
 	if (r)
 		return; /* somebody is writing, or a task is missing: another time */
 	batch->made = true;
-	conductor_open(w, index);
+	conductor_open(w, index, host_awake(w));
 }
 
-static bool is_held_by_living(const struct sim *w, int index)
+static bool is_held_by_living(const struct sim *w, int index, unsigned host)
 {
-	int holder = w->batches[index].holder;
+	int holder = w->batches[index].holder[host];
 	return holder && w->conductors[holder - 1].alive;
 }
 
 void sim_batch_resume(struct sim *w, int index)
 {
+	unsigned host = host_awake(w);
 	if (!w->batches[index].made || w->conductors[index].alive || w->conductors[index].driver ||
-	    is_held_by_living(w, index))
+	    is_held_by_living(w, index, host))
 		return;
 	/* one that crashed goes on as it is; sometimes it is taken up formally, its failed tasks anew */
 	if (!w->batches[index].has_ended && sim_choose(w, 2) == 0) {
-		conductor_open(w, index);
+		conductor_open(w, index, host);
 		return;
 	}
 	if (rec_batch_resume(w->keeper, rec_slice_of(w->batches[index].id), rec_slice_of("sim"), NULL) == 0) {
 		sim_say(w, "%s is resumed", w->batches[index].id);
 		w->batches[index].has_ended = w->batches[index].forced = false;
-		conductor_open(w, index);
+		conductor_open(w, index, host);
 	}
 }
 
@@ -104,8 +116,8 @@ void sim_conductor_die(struct sim_conductor *c)
 	sim_say(c->w, "c%d dies", c->index);
 	c->alive = false;
 	for (unsigned k = 0; k < SIM_CONDUCTORS_MAX; k++)
-		if (c->w->batches[k].holder == c->index + 1)
-			c->w->batches[k].holder = 0;
+		if (c->w->batches[k].holder[c->host] == c->index + 1)
+			c->w->batches[k].holder[c->host] = 0;
 	sim_slots_leave(c);
 	if (c->store)
 		sim_store_abandon(c->store);
@@ -143,16 +155,19 @@ static void records_lose(struct sim *w, struct sim_folder *f)
 	f->record_count = 0;
 }
 
-void sim_reboot(struct sim *w)
+void sim_reboot(struct sim *w, unsigned host)
 {
-	sim_say(w, "reboot");
+	sim_say(w, "reboot of %s", w->hosts[host].name);
 	for (unsigned i = 0; i < SIM_CONDUCTORS_MAX; i++)
-		if (w->conductors[i].store)
+		if (w->conductors[i].store && w->conductors[i].host == host)
 			sim_conductor_die(&w->conductors[i]);
 	for (unsigned i = 0; i < SIM_PROCESSES_MAX; i++)
-		sim_process_vanish(&w->processes[i]);
+		if (w->processes[i].host == host)
+			sim_process_vanish(&w->processes[i]);
 	for (unsigned i = 0; i < SIM_FOLDERS_MAX; i++) {
 		struct sim_folder *f = &w->folders[i];
+		if (f->host != host)
+			continue;
 		f->shim = false;
 		if (sim_choose(w, 2) == 0)
 			records_lose(w, f);
@@ -202,7 +217,8 @@ static void driver_turn(struct sim_conductor *c)
 	int r = rec_driver_step(c->driver, &due_us, &error);
 	if (!c->alive)
 		return;
-	c->due_us = apart ? c->w->clock.now_monotonic_us : due_us;
+	int64_t slept_us = c->w->hosts[c->host].slept_us;
+	c->due_us = apart ? c->w->clock.now_monotonic_us : due_us == INT64_MAX ? due_us : due_us + slept_us;
 	if (r == REC_END)
 		ended(c);
 	else if (r < 0 && r != REC_E_NOMEM)
@@ -222,7 +238,7 @@ static void memory_set(struct sim_conductor *c)
 
 void sim_conductor_turn(struct sim_conductor *c)
 {
-	if (!c->alive || c->busy)
+	if (!c->alive || c->busy || !sim_host_is_awake(c->w, c->host))
 		return;
 	c->busy = true;
 	c->calls = 0;

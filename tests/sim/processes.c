@@ -73,6 +73,7 @@ void sim_process_start(struct sim *w, int folder, struct sim_record *record)
 		.claim_id = record->claim_id,
 		.task = number,
 		.folder = folder,
+		.host = w->folders[folder].host,
 		.alive = true,
 		.started_us = w->clock.now_monotonic_us,
 		.ignores_term = sim_chance(w, 5),
@@ -171,6 +172,10 @@ static void write_then_end(struct sim *w, struct sim_process *p, enum rec_status
 		end(w, p, code, false);
 		return;
 	}
+	if (w->hosts[p->host].cut) { /* it does not get through */
+		end(w, p, 1, false);
+		return;
+	}
 	if (status == REC_BLOCKED)
 		sim_blocker_add(w, p->task);
 	if (sim_status_of(w, p->task) == REC_IN_PROGRESS)
@@ -232,7 +237,7 @@ void sim_processes_act(struct sim *w)
 {
 	for (unsigned i = 0; i < SIM_PROCESSES_MAX && !w->violation[0]; i++) {
 		struct sim_process *p = &w->processes[i];
-		if (!is_due(w, p))
+		if (!is_due(w, p) || !sim_host_is_awake(w, p->host))
 			continue;
 		bool shim = w->folders[p->folder].shim;
 		if (p->alive && p->stage == 0 && !p->grandchild && sim_chance(w, 8))
@@ -253,7 +258,7 @@ int64_t sim_processes_due(const struct sim *w)
 	int64_t due_us = INT64_MAX;
 	for (unsigned i = 0; i < SIM_PROCESSES_MAX; i++) {
 		const struct sim_process *p = &w->processes[i];
-		if ((p->alive || p->grandchild) && p->next_us < due_us)
+		if ((p->alive || p->grandchild) && p->next_us < due_us && sim_host_is_awake(w, p->host))
 			due_us = p->next_us;
 	}
 	return due_us;

@@ -29,9 +29,27 @@ static void record_drop(struct sim_folder *f, struct sim_record *record)
 	}
 }
 
+static bool is_forgotten(const struct sim_folder *f, int64_t claim_id)
+{
+	for (unsigned i = 0; i < SIM_FORGOTTEN; i++)
+		if (f->forgotten[i] == claim_id)
+			return true;
+	return false;
+}
+
 static bool is_over(const struct sim_record *record)
 {
 	return record->state == SIM_ENDED || record->state == SIM_VOID || record->state == SIM_LOST;
+}
+
+static bool something_runs(struct sim *w, int folder)
+{
+	for (unsigned i = 0; i < SIM_PROCESSES_MAX; i++) {
+		const struct sim_process *p = &w->processes[i];
+		if (p->folder == folder && (p->alive || p->grandchild))
+			return true;
+	}
+	return false;
 }
 
 /* ---- Folders ---- */
@@ -40,8 +58,10 @@ static int folder_make(struct sim *w)
 {
 	for (int i = 0; i < SIM_FOLDERS_MAX; i++) {
 		struct sim_folder *f = &w->folders[i];
-		if (!f->made || (f->owner < 0 && f->record_count == 0)) {
-			*f = (struct sim_folder){.made = true, .owner = -1};
+		if (!f->made || (f->owner < 0 && f->record_count == 0 && !something_runs(w, i))) {
+			struct sim_folder before = *f;
+			*f = (struct sim_folder){.made = true, .owner = -1, .leftover = before.leftover};
+			memcpy(f->forgotten, before.forgotten, sizeof f->forgotten); /* the record is used again */
 			return i;
 		}
 	}
@@ -55,6 +75,7 @@ void sim_slots_take(struct sim_conductor *c)
 	for (unsigned i = 0; i < c->slot_count; i++) {
 		c->folders[i] = folder_make(c->w);
 		c->w->folders[c->folders[i]].owner = c->index;
+		c->w->folders[c->folders[i]].host = c->host;
 		memcpy(c->w->folders[c->folders[i]].batch_id, c->batch_id, sizeof c->batch_id);
 	}
 }
@@ -91,21 +112,12 @@ static uint32_t slot_of_folder(const struct sim_conductor *c, int folder)
 
 /* ---- Shims ---- */
 
-static bool something_runs(struct sim *w, int folder)
-{
-	for (unsigned i = 0; i < SIM_PROCESSES_MAX; i++) {
-		const struct sim_process *p = &w->processes[i];
-		if (p->folder == folder && (p->alive || p->grandchild))
-			return true;
-	}
-	return false;
-}
-
 /* Starts what was received, one after the other; writes down what has ended. */
 void sim_shim_act(struct sim *w, int folder)
 {
 	struct sim_folder *f = &w->folders[folder];
-	if (!f->shim)
+	bool late = f->kill_us && w->clock.now_monotonic_us >= f->term_us;
+	if (!f->shim || !sim_host_is_awake(w, f->host))
 		return;
 	for (unsigned i = 0; i < f->record_count; i++) {
 		struct sim_record *record = &f->records[i];
@@ -114,7 +126,9 @@ void sim_shim_act(struct sim *w, int folder)
 			record->state = SIM_ENDED;
 			record->exit = p->exit;
 			record->took_us = w->clock.now_monotonic_us - p->started_us;
-			p->end_kept = true;
+			p->end_kept = !p->robbed;
+		} else if (record->state == SIM_RECEIVED && late) {
+			record->state = SIM_VOID;
 		} else if (record->state == SIM_RECEIVED && !something_runs(w, folder)) {
 			record->state = SIM_RUNNING;
 			record->unwritten = false;
@@ -123,10 +137,17 @@ void sim_shim_act(struct sim *w, int folder)
 	}
 }
 
+/* Where hosts share the store, its child goes with it at once (PR_SET_PDEATHSIG); what that left behind is nobody's to
+ * end if the conductor is dead as well, and nothing is promised of it. */
 void sim_shim_die(struct sim *w, int folder)
 {
+	if (!sim_host_is_awake(w, w->folders[folder].host))
+		return;
 	w->folders[folder].shim = false;
 	sim_say(w, "shim of folder %d dies", folder);
+	for (unsigned i = 0; i < SIM_PROCESSES_MAX && w->options.hosts > 1; i++)
+		if (w->processes[i].folder == folder)
+			sim_process_vanish(&w->processes[i]);
 }
 
 /* A dead shim's attempts are hunted down by whoever finds it dead: what carries the claim is ended first. */
@@ -175,6 +196,26 @@ static bool slot_fails(struct sim *w)
 	return !w->quiet && (w->options.faults & SIM_SLOT_FAULTS) && sim_chance(w, 40);
 }
 
+/* The conductor's lease is what the slot goes by from now on. */
+static void lease_take(const struct sim_conductor *c, struct sim_folder *f)
+{
+	f->term_us = c->term_us;
+	f->kill_us = c->kill_us;
+	f->termed = false;
+}
+
+static void sim_deadline(void *self, int64_t term_us, int64_t kill_us)
+{
+	struct sim_conductor *c = of(self);
+	if (!enter(c) || (c->w->options.planted & REC_PLANTED_NO_DEADLINE))
+		return;
+	c->term_us = term_us;
+	c->kill_us = kill_us;
+	for (int i = 0; i < SIM_FOLDERS_MAX; i++)
+		if (c->w->folders[i].made && c->w->folders[i].owner == c->index)
+			lease_take(c, &c->w->folders[i]);
+}
+
 /* The lane of what is not begun yet holds two: the older one is overwritten. */
 static void lane_make_room(struct sim *w, struct sim_folder *f)
 {
@@ -217,7 +258,11 @@ static int sim_prepare(void *self, uint32_t slot, const struct rec_slot_order *o
 	struct sim_record record = {.claim_id = order->claim_id, .task = (unsigned)task, .state = SIM_STARTING};
 	memcpy(record.batch_id, c->batch_id, sizeof record.batch_id);
 	f->records[f->record_count++] = record;
+	for (unsigned i = 0; i < SIM_FORGOTTEN; i++)
+		if (f->forgotten[i] == order->claim_id && !(w->options.planted & SIM_PLANTED_TOMBSTONE))
+			f->forgotten[i] = 0;
 	shim_ensure(w, f);
+	lease_take(c, f);
 	sim_say(w, "c%d prepares claim %lld of %s in folder %d", c->index, (long long)order->claim_id,
 		w->tasks[task].id, sim_folder_of_slot(c, slot));
 	return 0;
@@ -301,8 +346,16 @@ static void sim_forget(void *self, uint32_t slot, int64_t claim_id)
 	struct sim_folder *f = &c->w->folders[folder];
 	struct sim_record *record = sim_record_find(f, claim_id);
 	const struct sim_process *p = sim_process_of(c->w, claim_id);
+	sim_say(c->w, "c%d forgets claim %lld in folder %d", c->index, (long long)claim_id, folder);
+	f->forgotten[f->forgotten_next++ % SIM_FORGOTTEN] = claim_id;
+	if (f->leftover.claim_id == claim_id)
+		f->leftover = (struct sim_leftover){0};
 	if (!record)
 		return;
+	if (record->state == SIM_STARTING && (c->w->options.planted & SIM_PLANTED_LEFT_AHEAD)) {
+		f->leftover.claim_id = claim_id;
+		memcpy(f->leftover.batch_id, record->batch_id, sizeof f->leftover.batch_id);
+	}
 	if (p && p->folder == folder && sim_claim_lives(c->w, claim_id))
 		sim_broken(c->w, "claim %lld is forgotten while its process lives", (long long)claim_id);
 	record_drop(f, record);
@@ -373,12 +426,12 @@ static int sim_next(void *self, struct rec_slot_event *ret_event, struct rec_err
 
 /* ---- Recovery ---- */
 
-static struct sim_conductor *holder_of(struct sim *w, struct rec_slice batch_id)
+static struct sim_conductor *holder_of(struct sim *w, unsigned host, struct rec_slice batch_id)
 {
 	for (unsigned i = 0; i < SIM_CONDUCTORS_MAX; i++) {
 		struct sim_conductor *c = &w->conductors[i];
 		for (unsigned k = 0; c->alive && k < SIM_CONDUCTORS_MAX; k++)
-			if (w->batches[k].made && w->batches[k].holder == c->index + 1 &&
+			if (c->host == host && w->batches[k].made && w->batches[k].holder[host] == c->index + 1 &&
 			    rec_slice_equal(batch_id, rec_slice_of(w->batches[k].id)))
 				return c;
 	}
@@ -399,12 +452,12 @@ static int sim_hold(void *self, struct rec_slice batch_id, struct rec_error *err
 	(void)error;
 	if (!enter(c))
 		return rec_fail(error, REC_E_IO, "sim: dead");
-	struct sim_conductor *holder = holder_of(c->w, batch_id);
+	struct sim_conductor *holder = holder_of(c->w, c->host, batch_id);
 	struct sim_batch *batch = batch_of(c->w, batch_id);
 	if (holder && holder != c)
 		return REC_CONFLICT;
 	if (batch)
-		batch->holder = c->index + 1;
+		batch->holder[c->host] = c->index + 1;
 	return 0;
 }
 
@@ -412,8 +465,20 @@ static void sim_let_go(void *self, struct rec_slice batch_id)
 {
 	struct sim_conductor *c = of(self);
 	struct sim_batch *batch = batch_of(c->w, batch_id);
-	if (enter(c) && batch && batch->holder == c->index + 1)
-		batch->holder = 0;
+	if (enter(c) && batch && batch->holder[c->host] == c->index + 1)
+		batch->holder[c->host] = 0;
+}
+
+static int leftover_tell(struct sim_conductor *c, int folder, rec_slot_record_fn *fn, void *context)
+{
+	const struct sim_folder *f = &c->w->folders[folder];
+	if (!f->leftover.claim_id || is_forgotten(f, f->leftover.claim_id))
+		return 0;
+	return fn(context, &(struct rec_slot_record){
+				   .slot = slot_of_folder(c, folder),
+				   .claim_id = f->leftover.claim_id,
+				   .batch_id = rec_slice_of(f->leftover.batch_id),
+			   });
 }
 
 static int sim_records(void *self, rec_slot_record_fn *fn, void *context, struct rec_error *error)
@@ -422,10 +487,11 @@ static int sim_records(void *self, rec_slot_record_fn *fn, void *context, struct
 	int r = enter(c) ? 0 : rec_fail(error, REC_E_IO, "sim: dead");
 	for (int i = 0; !r && i < SIM_FOLDERS_MAX; i++) {
 		const struct sim_folder *f = &c->w->folders[i];
-		if (!f->made || (f->owner >= 0 && f->owner != c->index))
+		if (!f->made || f->host != c->host || (f->owner >= 0 && f->owner != c->index))
 			continue;
+		r = leftover_tell(c, i, fn, context);
 		for (unsigned k = 0; !r && k < f->record_count; k++)
-			r = f->records[k].unwritten
+			r = f->records[k].unwritten || is_forgotten(f, f->records[k].claim_id)
 				    ? 0
 				    : fn(context, &(struct rec_slot_record){
 							  .slot = slot_of_folder(c, i),
@@ -444,11 +510,18 @@ static int sim_adopt(void *self, uint32_t slot, int64_t claim_id, struct rec_err
 		return rec_fail(error, REC_E_IO, "sim: dead");
 	struct sim_folder *f = &c->w->folders[sim_folder_of_slot(c, slot)];
 	struct sim_record *record = sim_record_find(f, claim_id);
+	if (!record && f->leftover.claim_id == claim_id && f->record_count < SIM_RECORDS_MAX) {
+		record = &f->records[f->record_count++];
+		*record = (struct sim_record){.claim_id = claim_id, .state = SIM_STARTING, .task = UINT32_MAX};
+		memcpy(record->batch_id, f->leftover.batch_id, sizeof record->batch_id);
+		f->leftover = (struct sim_leftover){0};
+	}
 	if (!record || (f->owner >= 0 && f->owner != c->index))
 		return rec_fail(error, REC_E_IO, "sim: that record is gone");
 	sim_rules_at_adoption(c, claim_id);
 	f->foreign = f->foreign || f->owner < 0;
 	f->owner = c->index;
+	lease_take(c, f);
 	record->adopted = true;
 	record->told_running = record->told_end = false;
 	if (record->state == SIM_STARTING)
@@ -465,6 +538,7 @@ const struct rec_slots_ops sim_slots_ops = {
 	.start = sim_start,
 	.stop = sim_stop,
 	.recall = sim_recall,
+	.deadline = sim_deadline,
 	.life = sim_life,
 	.forget = sim_forget,
 	.next = sim_next,

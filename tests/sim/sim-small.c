@@ -76,7 +76,7 @@ static void disturb(struct sim *w, struct sim_conductor *c, bool in_group)
 		sim_shim_die(w, 0);
 		break;
 	case REBOOT:
-		sim_reboot(w);
+		sim_reboot(w, 0);
 		break;
 	case STORE_FAILS:
 		paths->store_fails = true;

@@ -54,6 +54,8 @@ static int enter(struct rec_store *s, struct rec_error *error)
 	sim_interrupt(w, c, me->in_group); /* may take the conductor away */
 	if (!me->c)
 		return dead(error);
+	if (w->hosts[c->host].cut)
+		return rec_fail(error, REC_E_BUSY, "sim: the server does not answer");
 	return fails(w) ? some_fault(w, error) : 0;
 }
 
@@ -273,6 +275,8 @@ static int sim_claim_end(struct rec_store *s, int64_t claim_id, const struct rec
 			 struct rec_arena *arena, struct rec_slice *ret_task_id, struct rec_error *error)
 {
 	int r = enter(s, error);
+	if (r == 0)
+		sim_rules_before_end(of(s)->c, INNER, claim_id);
 	r = r ? r : INNER->ops->claim_end(INNER, claim_id, finish, arena, ret_task_id, error);
 	of(s)->ends = r == 0;
 	if (r == 0)
@@ -283,7 +287,29 @@ static int sim_claim_end(struct rec_store *s, int64_t claim_id, const struct rec
 static int sim_claim_take(struct rec_store *s, int64_t claim_id, struct rec_slice from, struct rec_slice owner,
 			  struct rec_error *error)
 {
-	THROUGH(claim_take(INNER, claim_id, from, owner, error));
+	int r = enter(s, error);
+	r = r ? r : INNER->ops->claim_take(INNER, claim_id, from, owner, error);
+	if (r)
+		return r;
+	struct sim_conductor *c = of(s)->c;
+	struct sim_process *p = sim_process_of(c->w, claim_id);
+	sim_say(c->w, "c%d takes claim %lld from %.*s", c->index, (long long)claim_id, (int)from.length, from.data);
+	if (p && p->host != c->host) {
+		p->robbed = true;
+		p->end_kept = false;
+	}
+	return 0;
+}
+
+/* Not in a group: the backend makes one of its own. */
+static int sim_renew(struct rec_store *s, struct rec_slice owner, int64_t lease_us, struct rec_error *error)
+{
+	THROUGH(renew(INNER, owner, lease_us, error));
+}
+
+static int sim_lease(struct rec_store *s, struct rec_slice owner, int64_t *ret_left_us, struct rec_error *error)
+{
+	THROUGH(lease(INNER, owner, ret_left_us, error));
 }
 
 static int sim_batch_task_put(struct rec_store *s, struct rec_slice batch_id, const struct rec_batch_task *task,
@@ -314,6 +340,8 @@ static const struct rec_store_ops sim_ops = {
 	.claim_end = sim_claim_end,
 	.claim_take = sim_claim_take,
 	.claims = sim_claims,
+	.renew = sim_renew,
+	.lease = sim_lease,
 	.batch_add = sim_batch_add,
 	.batch_get = sim_batch_get,
 	.batch_write = sim_batch_write,

@@ -22,6 +22,9 @@
 
 #define SIM_TASKS_MAX 16
 #define SIM_CONDUCTORS_MAX 3
+#define SIM_HOSTS_MAX 3u
+#define SIM_LEASE_US (60 * SIM_SECOND)
+#define SIM_FORGOTTEN 2u /* tombstones that a slot's record keeps */
 #define SIM_FOLDERS_MAX 24
 #define SIM_RECORDS_MAX 8 /* of a slot; the rule is stricter */
 #define SIM_PROCESSES_MAX 64
@@ -49,8 +52,10 @@ enum sim_fault {
 	SIM_TRACKERS = 512, /* issues change, trackers lie, lag, reorder and fail; drawn apart from the others */
 	SIM_PARENTS = 1024, /* some tasks are children of others, whose status follows; drawn apart too */
 };
-/* Beside enum rec_planted: a pass over links forgets what it knew. */
-#define SIM_PLANTED_FORGETS 0x10000u
+/* Beside enum rec_planted. */
+#define SIM_PLANTED_FORGETS 0x10000u    /* a pass over links forgets what it knew */
+#define SIM_PLANTED_TOMBSTONE 0x20000u  /* a slot that is given a number again still says that it is forgotten */
+#define SIM_PLANTED_LEFT_AHEAD 0x40000u /* a slot that forgets a number that was given back still says STARTING */
 
 /* What a process does. */
 enum sim_script {
@@ -72,6 +77,7 @@ struct sim_options {
 	unsigned faults;  /* enum sim_fault */
 	unsigned planted; /* enum rec_planted */
 	unsigned tasks, conductors, slots;
+	unsigned hosts;                     /* more than 1: they share the store, and have leases */
 	unsigned turns;                     /* of the first part */
 	bool trace;                         /* tell everything on stderr */
 	struct rec_machine_options machine; /* for every batch */
@@ -110,12 +116,14 @@ struct sim_process {
 	int64_t claim_id;
 	unsigned task;
 	int folder;
+	unsigned host;
 	bool alive;      /* the child itself */
 	bool grandchild; /* something it left behind is alive */
 	bool ignores_term;
 	bool signalled; /* by us */
 	bool by_itself; /* ended without having been signalled */
 	bool end_kept;  /* its end is in the slot's record */
+	bool robbed;    /* another host took its claim: how it ended is of no account any more */
 	enum sim_script script;
 	unsigned stage;
 	int64_t started_us, next_us;
@@ -134,8 +142,19 @@ struct sim_record {
 	bool asked;     /* signs of life */
 	bool unwritten; /* planted: it is not on the disk before its child runs */
 };
+/* A record that says STARTING still, seen by nobody for as long as its number counts as forgotten. */
+struct sim_leftover {
+	int64_t claim_id;
+	char batch_id[8];
+};
 struct sim_folder {
 	bool made, shim;
+	unsigned host;
+	int64_t forgotten[SIM_FORGOTTEN];
+	unsigned forgotten_next;
+	struct sim_leftover leftover; /* planted */
+	int64_t term_us, kill_us;     /* by then nothing of it may run; 0: no lease */
+	bool termed;
 	int owner;    /* conductor, -1: nobody living */
 	bool foreign; /* taken over for its records, not as a slot */
 	struct sim_record records[SIM_RECORDS_MAX];
@@ -147,11 +166,13 @@ struct sim;
 struct sim_conductor {
 	struct sim *w;
 	int index;
-	bool alive, busy; /* busy: its turn is under way */
-	bool ended;       /* its batch has */
+	unsigned host;
+	int64_t term_us, kill_us; /* of its lease, for its slots */
+	bool alive, busy;         /* busy: its turn is under way */
+	bool ended;               /* its batch has */
 	bool forced, drained;
 	char batch_id[8];
-	char owner[16]; /* no two have the same */
+	char owner[24]; /* no two have the same; ends with the host */
 	struct rec_driver *driver;
 	struct rec_store *store, *reader; /* reader: for looks that are read apart */
 	struct rec_look *look;
@@ -168,12 +189,24 @@ struct sim_conductor {
 };
 
 struct sim_batch {
-	int holder; /* conductor + 1; 0: nobody */
+	int holder[SIM_HOSTS_MAX]; /* there: conductor + 1; 0: nobody */
 	char id[8];
 	bool made;
 	bool forced; /* asked to be */
 	bool has_ended;
 	enum rec_batch_status outcome;
+};
+
+/* A machine. While it sleeps nothing of it moves, and when it wakes its processes may be the first to. */
+struct sim_host {
+	struct sim *w;
+	struct rec_clock clock;
+	char name[4];
+	bool asleep, waking;
+	bool cut;          /* from the store */
+	int64_t slept_us;  /* in all: so far its monotonic clock is behind */
+	int64_t asleep_us; /* since */
+	int64_t wall_us;   /* its wall clock is off by */
 };
 
 /* Where there was a choice, which way was taken, so that all ways can be tried in turn. On tried paths nothing happens
@@ -198,6 +231,7 @@ struct sim {
 	struct rec_store *keeper; /* people's and workers' handle, and ours */
 	struct sim_task tasks[SIM_TASKS_MAX];
 	unsigned task_count;
+	struct sim_host hosts[SIM_HOSTS_MAX];
 	struct sim_conductor conductors[SIM_CONDUCTORS_MAX];
 	struct sim_batch batches[SIM_CONDUCTORS_MAX];
 	struct sim_folder folders[SIM_FOLDERS_MAX];
@@ -211,6 +245,7 @@ struct sim {
 	unsigned owners;   /* given so far */
 	unsigned blockers; /* made so far */
 	bool quiet;        /* the second part */
+	bool nobody_came;  /* after the last lease was over: what it covered may still be there */
 	uint64_t turns;
 	char violation[400]; /* the broken rule, or empty */
 };
@@ -258,7 +293,23 @@ void sim_conductor_turn(struct sim_conductor *c);
 void sim_conductor_die(struct sim_conductor *c);
 /* Frees those that died. */
 void sim_conductors_bury(struct sim *w);
-void sim_reboot(struct sim *w);
+void sim_reboot(struct sim *w, unsigned host);
+
+/* ---- Hosts (hosts.c) ---- */
+
+void sim_hosts_open(struct sim *w);
+/* One falls asleep, wakes, is cut off or is back. */
+void sim_hosts_act(struct sim *w);
+void sim_host_sleep(struct sim *w, unsigned host);
+void sim_host_wake(struct sim *w, unsigned host);
+void sim_hosts_settle(struct sim *w); /* all are there again */
+bool sim_host_is_awake(const struct sim *w, unsigned host);
+/* It sleeps, or just woke: what it still runs it has had no chance to end. */
+bool sim_host_was_paused(const struct sim *w, unsigned host);
+/* When a slot has to end something by itself; INT64_MAX: never. */
+int64_t sim_deadline_next(const struct sim *w);
+/* What is due of that is done, by every slot whose host is awake. */
+void sim_deadlines_keep(struct sim *w);
 
 /* ---- Store (sim-store.c) ---- */
 
@@ -316,6 +367,7 @@ void sim_rules_at_start(struct sim *w, const struct sim_process *p);
 void sim_rules_at_claim(struct sim_conductor *c, struct rec_store *inner, const struct rec_claim *claim);
 /* A dead conductor's claim is adopted: by then it is the adopter's in the store. */
 void sim_rules_at_adoption(struct sim_conductor *c, int64_t claim_id);
+void sim_rules_before_end(struct sim_conductor *c, struct rec_store *inner, int64_t claim_id);
 void sim_rules_at_end(struct sim_conductor *c, int64_t claim_id, const struct rec_finish *finish);
 void sim_rules_at_status(struct sim_conductor *c, struct rec_store *inner, struct rec_slice id, enum rec_status now,
 			 enum rec_status from, enum rec_status to);

@@ -58,7 +58,7 @@ static void test_crash__lost_again_and_again_it_fails_in_the_end(void **state)
 	sim_batch_start(&s->w, 0, 0);
 	for (unsigned i = 0; i < 4; i++) {
 		until_it_runs(s, t1);
-		sim_reboot(&s->w);
+		sim_reboot(&s->w, 0);
 		sim_conductors_bury(&s->w);
 		sim_batch_resume(&s->w, 0);
 	}

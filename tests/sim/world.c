@@ -46,7 +46,13 @@ void sim_broken(struct sim *w, const char *format, ...)
 
 void sim_pass(struct sim *w, int64_t us)
 {
-	rec_clock_manual_advance(&w->clock, us);
+	int64_t until_us = w->clock.now_monotonic_us + us, due_us;
+	while ((due_us = sim_deadline_next(w)) <= until_us && !w->violation[0]) {
+		if (due_us > w->clock.now_monotonic_us)
+			rec_clock_manual_advance(&w->clock, due_us - w->clock.now_monotonic_us);
+		sim_deadlines_keep(w);
+	}
+	rec_clock_manual_advance(&w->clock, until_us - w->clock.now_monotonic_us);
 	sim_processes_act(w);
 }
 
@@ -54,7 +60,8 @@ bool sim_pass_to_next(struct sim *w)
 {
 	int64_t due_us = sim_processes_due(w);
 	for (unsigned i = 0; i < SIM_CONDUCTORS_MAX; i++)
-		if (w->conductors[i].alive && w->conductors[i].due_us < due_us)
+		if (w->conductors[i].alive && w->conductors[i].due_us < due_us &&
+		    sim_host_is_awake(w, w->conductors[i].host))
 			due_us = w->conductors[i].due_us;
 	if (due_us == INT64_MAX)
 		return false;
@@ -66,11 +73,13 @@ bool sim_pass_to_next(struct sim *w)
 static void some_time_passes(struct sim *w)
 {
 	static const int64_t spans_us[] = {1, 1000, 100000, SIM_SECOND, 15 * SIM_SECOND};
-	if (sim_choose(w, 2))
+	if (w->options.hosts > 1 && sim_chance(w, 4))
+		sim_pass(w, SIM_LEASE_US / 2);
+	else if (sim_choose(w, 2))
 		sim_pass(w, spans_us[sim_choose(w, 5)]);
 	else
 		sim_pass_to_next(w);
-	if (!w->quiet && sim_chance(w, 40)) /* somebody sets the wall clock */
+	if (w->options.hosts == 1 && !w->quiet && sim_chance(w, 40)) /* somebody sets the wall clock */
 		w->clock.now_wall_us += (int64_t)sim_choose(w, 3) * 3600 * SIM_SECOND - 3600 * SIM_SECOND;
 }
 
@@ -85,7 +94,9 @@ static void disaster(struct sim *w)
 			sim_shim_die(w, folder);
 	}
 	if ((faults & SIM_REBOOTS) && sim_chance(w, 1500))
-		sim_reboot(w);
+		sim_reboot(w, sim_choose(w, w->options.hosts));
+	if (w->options.hosts > 1)
+		sim_hosts_act(w);
 	if ((faults & SIM_CRASHES) && sim_chance(w, 150))
 		sim_conductor_die(&w->conductors[sim_choose(w, w->options.conductors)]);
 }
@@ -206,6 +217,7 @@ void sim_show(struct sim *w)
 bool sim_settle(struct sim *w, uint64_t turns_max)
 {
 	w->quiet = true;
+	sim_hosts_settle(w);
 	for (uint64_t turn = 0; turn < turns_max && !w->violation[0]; turn++) {
 		sim_turn(w);
 		if (w->options.wait && turn % 50 == 49)
@@ -218,12 +230,24 @@ bool sim_settle(struct sim *w, uint64_t turns_max)
 	return false;
 }
 
+/* What a dead host left may stay until its lease is over and somebody comes: so somebody does. */
+static bool leftovers_settle(struct sim *w)
+{
+	if (w->options.hosts == 1)
+		return true;
+	sim_pass(w, 2 * SIM_LEASE_US);
+	for (unsigned i = 0; i < w->options.conductors && sim_all_ended(w); i++)
+		sim_batch_resume(w, (int)i);
+	w->nobody_came = sim_all_ended(w);
+	return sim_settle(w, 6000);
+}
+
 bool sim_run(struct sim *w)
 {
 	for (unsigned turn = 0; turn < w->options.turns && !w->violation[0]; turn++)
 		sim_turn(w);
 	sim_trackers_settle(w);
-	if (!w->violation[0] && sim_settle(w, 6000))
+	if (!w->violation[0] && sim_settle(w, 6000) && leftovers_settle(w))
 		sim_rules_at_the_end(w);
 	return !w->violation[0];
 }
@@ -255,6 +279,8 @@ struct sim_options sim_options_from_seed(uint64_t seed)
 		o.faults |= SIM_TRACKERS;
 	if (rec_random_below(&r, 4) == 0)
 		o.faults |= SIM_PARENTS;
+	bool shared = o.conductors > 1 && rec_random_below(&r, 3) == 0;
+	o.hosts = shared ? 2 + (unsigned)rec_random_below(&r, SIM_HOSTS_MAX - 1) : 1;
 	return o;
 }
 
@@ -268,6 +294,7 @@ int sim_open(struct sim *w, const struct sim_options *options)
 	if (r)
 		return r;
 	rec_store_on_rollup(w->keeper, sim_parent_moved, w);
+	sim_hosts_open(w);
 	r = sim_trackers_open(w);
 	if (r)
 		return r;
