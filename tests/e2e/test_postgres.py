@@ -192,6 +192,26 @@ class Pooled(PostgresCase):
         folder = self.pooler()
         self.run_a_batch(dict(self.host("host-a"), RECONCILER_STORE=f"host={folder} dbname=postgres user={PARTS['user']}"))
 
+    def test_b07_two_conductors_behind_it_run_each_task_once(self):
+        folder = self.pooler()
+        self.gate("x")
+        self.open_gate("x")
+        ids = [f"t{number}" for number in range(12)]
+        for name in ids:
+            self.add(name, "--id", name)
+        hosts = [self.host(name, folder) for name in ("host-a", "host-b")]
+        for host in hosts:
+            config = pathlib.Path(host["XDG_CONFIG_HOME"]) / "reconciler" / "reconciler.conf"
+            config.write_text("[postgres]\npooled = true\n", encoding="utf-8")
+        batches = [self.batch(host, *ids, "-j", "3", "--", self.worker(), "x") for host in hosts]
+        for batch in batches:
+            out, err = batch.process.communicate(timeout=harness.DEADLINE_S)
+            self.assertEqual(batch.process.returncode, 0, (out, err))
+        began = [line.split()[2] for line in self.log() if line.startswith("began")]
+        self.assertEqual(sorted(began), sorted(ids))
+        self.assertEqual(psql("SELECT DISTINCT status,attempt FROM reconciler.tasks"), "DONE|1")
+        self.assertEqual(psql("SELECT count(*) FROM reconciler.claims"), "0")
+
     def run_a_batch(self, host):
         config = self.directory / "host-a" / "config" / "reconciler" / "reconciler.conf"
         config.write_text("[postgres]\npooled = true\n", encoding="utf-8")

@@ -147,6 +147,23 @@ class Outside(RunCase):
         self.assert_sound()
 
 
+    def test_store_fault_moved_away_for_a_while_it_loses_no_end_and_starts_nothing(self):
+        self.add_tasks("T1", "T2")
+        batch = self.batch("-j", "1", worker=self.holding("T1"))
+        self.started("T1")
+        home, away = self.path(".reconciler"), self.path("away")
+        home.rename(away)
+        self.open_gate("gate.T1")
+        while "moved away" not in batch.error_line():
+            pass
+        self.assertFalse(self.path("started.T2").exists())
+        away.rename(home)
+        batch.finish()
+        self.assert_stored(T1="DONE", T2="DONE")
+        self.assertEqual(self.lines_of("journal"), ["T1 1", "T2 1"])
+        self.assert_sound()
+
+
 class Processes(RunCase):
     """What a child leaves behind, and what does not listen."""
 

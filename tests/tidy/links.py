@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the texts point at is there: relative links, and paths like src/core/decide.c.
+"""What the texts point at is there: relative links, paths like src/core/decide.c, in tests/*.md also tests like `test_x`.
 
 usage: links.py ROOT
 
@@ -18,6 +18,14 @@ def pointers(text):
     """Every path a text points at, relative to the root."""
     links = [target for target in LINK.findall(text) if "://" not in target and not target.startswith("mailto:")]
     return links, PATH.findall(text)
+TEST = re.compile(r"`(test_\w+)`")
+DEFINED = re.compile(r"(?:^|\s)(test_\w+)\(", re.MULTILINE)
+
+
+def tests(root):
+    """The name of every test function."""
+    sources = [*root.glob("tests/**/*.py"), *root.glob("tests/**/*.c"), *root.glob("src/**/test-*.c")]
+    return {name for source in sources for name in DEFINED.findall(source.read_text(encoding="utf-8"))}
 
 
 def exists(root, path):
@@ -28,6 +36,9 @@ def exists(root, path):
 def missing(root, page):
     links, paths = pointers(page.read_text(encoding="utf-8"))
     found = [target for target in links if not (page.parent / target).exists()]
+    if page.parent == root / "tests":
+        known = tests(root)
+        found += [name for name in TEST.findall(page.read_text(encoding="utf-8")) if name not in known]
     return found + [path for path in paths if not exists(root, path) and path not in found]
 
 

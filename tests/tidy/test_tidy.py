@@ -202,6 +202,14 @@ class LinkTest(unittest.TestCase):
                                             "`src/core`, `src/FLOOR/test-NAME.c`, src/core/lost.c.\n")
             self.assertEqual(links.missing(root, root / "README.md"), ["docs/b.md", "src/core/lost.c"])
 
+    def test_a_test_that_is_not_there_is_found(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "tests/e2e").mkdir(parents=True)
+            (root / "tests/e2e/test_x.py").write_text("    def test_there(self):\n")
+            (root / "tests/README.md").write_text("| a | `test_there`, `test_lost` |\n")
+            self.assertEqual(links.missing(root, root / "tests/README.md"), ["test_lost"])
+
 
 class OptionTest(unittest.TestCase):
     HELP = ("usage: reconciler [-C DIR] thing\n\n  -C DIR         there\n  -q, --quiet    less, not as --loud\n"
