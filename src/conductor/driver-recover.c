@@ -23,9 +23,10 @@ struct left {
 	struct rec_slice batch_id, task_id, owner;
 	uint32_t attempt, slot;
 	bool held;
-	bool runs;  /* a record's child, as far as it tells */
-	bool taken; /* in the store: ours */
-	bool lost;  /* somebody else's by now, or gone */
+	bool runs;      /* a record's child, as far as it tells */
+	bool taken;     /* in the store: ours */
+	bool lost;      /* somebody else's by now, or gone */
+	bool elsewhere; /* a claim's owner, when it was read: on another host */
 };
 
 struct lefts {
@@ -79,12 +80,14 @@ static int claim_read(void *context, const struct rec_claim *claim)
 			return 0;
 	bool over = rec_planted(r->d->options.machine.planted, REC_PLANTED_TAKEN_EARLY) ||
 		    rec_driver_is_over(claim->lease_left_us);
-	if (!rec_driver_is_here(r->d, claim->owner) && !over)
+	bool elsewhere = !rec_driver_is_here(r->d, claim->owner);
+	if (elsewhere && !over)
 		return 0;
 	struct left left = {.claim_id = claim->claim_id,
 			    .batch_id = claim->batch_id,
 			    .task_id = claim->task_id,
 			    .owner = claim->owner,
+			    .elsewhere = elsewhere,
 			    .attempt = claim->attempt};
 	return left_add(r, &r->claims, &left);
 }
@@ -156,11 +159,19 @@ static void holds_end(struct recovery *r)
 
 /* ---- Taking over ---- */
 
+/* A record here that says no more than STARTING may be of a group that was rolled back, whose number another host was
+ * given then, for the same batch. */
+static bool is_record_of(const struct left *record, const struct left *claim)
+{
+	return record->claim_id == claim->claim_id && rec_slice_equal(record->batch_id, claim->batch_id) &&
+	       (!claim->elsewhere || record->runs);
+}
+
 static const struct left *record_of(const struct recovery *r, const struct left *claim)
 {
 	for (size_t i = 0; i < r->records.count; i++) {
 		const struct left *record = &r->records.items[i];
-		if (record->claim_id == claim->claim_id && rec_slice_equal(record->batch_id, claim->batch_id))
+		if (is_record_of(record, claim))
 			return record;
 	}
 	return NULL;
@@ -329,8 +340,7 @@ static bool has_claim(const struct recovery *r, const struct left *record)
 {
 	const struct rec_driver *d = r->d;
 	for (size_t i = 0; i < r->claims.count; i++)
-		if (r->claims.items[i].claim_id == record->claim_id && !r->claims.items[i].lost &&
-		    rec_slice_equal(r->claims.items[i].batch_id, record->batch_id))
+		if (!r->claims.items[i].lost && is_record_of(record, &r->claims.items[i]))
 			return true;
 	for (size_t i = 0; i < d->unsure_count; i++)
 		if (d->unsure[i].claim_id == record->claim_id)

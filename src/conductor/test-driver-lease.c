@@ -520,6 +520,24 @@ static void test_recovery__takes_what_another_host_left_once_its_lease_is_over(v
 	story_end();
 }
 
+/* Its conductor died before the group committed; on the other host the number was given again. */
+static void test_recovery__a_record_that_says_starting_is_not_of_another_hosts_claim(void **state)
+{
+	(void)state;
+	story_begin();
+	int64_t claim_id = leavings_make();
+	w.record.runs = false;
+	assert_int_equal(rec_store_renew(w.store, rec_slice_of("dead@there"), 5 * SECOND, NULL), 0);
+	assert_int_equal(
+		rec_store_claim_take(w.store, claim_id, rec_slice_of("dead@here"), rec_slice_of("dead@there"), NULL),
+		0);
+	rec_clock_manual_advance(&w.clock, 31 * SECOND);
+	driver_start();
+	assert_owner(claim_id, ""); /* not adopted, but lost */
+	assert_int_equal(w.forgotten, claim_id);
+	story_end();
+}
+
 static void test_lease__its_end_stops_what_was_taken_over_from_other_batches(void **state)
 {
 	(void)state;
@@ -549,6 +567,7 @@ int main(void)
 		cmocka_unit_test(test_recovery__stops_what_another_host_took_meanwhile),
 		cmocka_unit_test(test_recovery__stops_what_another_host_has),
 		cmocka_unit_test(test_recovery__stops_what_another_host_ended),
+		cmocka_unit_test(test_recovery__a_record_that_says_starting_is_not_of_another_hosts_claim),
 		cmocka_unit_test(test_recovery__takes_what_another_host_left_once_its_lease_is_over),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
