@@ -230,9 +230,14 @@ static int stop_in_time(struct rec_driver *d, struct rec_error *error)
 
 /* ---- The step ---- */
 
-/* 0: recovered, or not due; REC_END: not yet, which forbids claims. */
+/* 0: recovered, or not due; REC_END: not yet, which forbids claims. Whose lease is over takes over nothing: it would be
+ * anybody's the next moment, and still run here. */
 static int recovery_step(struct rec_driver *d, struct rec_error *error)
 {
+	if (d->lease_lost) {
+		d->recover_due_us = NEVER;
+		return 0;
+	}
 	int64_t now_us = rec_driver_now(d).monotonic_us;
 	if (now_us < d->recover_due_us)
 		return d->recovered ? 0 : REC_END;

@@ -538,6 +538,23 @@ static void test_recovery__a_record_that_says_starting_is_not_of_another_hosts_c
 	story_end();
 }
 
+/* It slept: the next step finds that its lease is over, and what somebody left meanwhile. */
+static void test_recovery__without_a_lease_nothing_is_taken_over(void **state)
+{
+	(void)state;
+	story_begin();
+	driver_begin();
+	int64_t claim_id = leavings_make();
+	rec_clock_manual_advance(&w.clock, 700 * SECOND);
+	step();
+	assert_true(w.stops > 0);
+	assert_owner(claim_id, "dead@here");
+	assert_true(w.has_record);
+	step();
+	assert_owner(claim_id, "dead@here");
+	story_end();
+}
+
 static void test_lease__its_end_stops_what_was_taken_over_from_other_batches(void **state)
 {
 	(void)state;
@@ -568,6 +585,7 @@ int main(void)
 		cmocka_unit_test(test_recovery__stops_what_another_host_has),
 		cmocka_unit_test(test_recovery__stops_what_another_host_ended),
 		cmocka_unit_test(test_recovery__a_record_that_says_starting_is_not_of_another_hosts_claim),
+		cmocka_unit_test(test_recovery__without_a_lease_nothing_is_taken_over),
 		cmocka_unit_test(test_recovery__takes_what_another_host_left_once_its_lease_is_over),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
