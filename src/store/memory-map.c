@@ -139,9 +139,13 @@ static size_t branch_seek(const struct rec_memory_map *m, const struct wanted *w
 /* Where the first key >= wanted is, or would be put. */
 static struct place seek(const struct rec_memory_map *m, const struct wanted *wanted)
 {
-	struct place place = {branch_seek(m, wanted), 0};
+	struct place place = {0, 0};
 	if (m->branch_count == 0)
 		return place;
+	const struct leaf *last = m->branches[m->branch_count - 1].leaf;
+	if (cell_before(&last->cells[last->count - 1], wanted)) /* keys tend to come in their order */
+		return (struct place){m->branch_count - 1, last->count};
+	place.branch = branch_seek(m, wanted);
 	const struct leaf *leaf = m->branches[place.branch].leaf;
 	size_t high = leaf->count;
 	while (place.position < high) {
