@@ -101,9 +101,11 @@ static int step_line(struct rec_files *f, struct rec_slice line, struct rec_erro
 	struct rec_slice one = {line.data, line.length + 1}; /* with its newline */
 	if (rec_buffer_add(&f->steps, one.data, one.length) < 0)
 		return rec_fail_nomem(error);
+	if (!f->loaded)
+		return 0; /* everything is looked at anyway */
 	rec_arena_init(&arena, f->memory.store.allocator);
 	int r = rec_files_step_next(&one, &arena, &step, error);
-	if (r == 0 && f->loaded) /* else everything is looked at anyway */
+	if (r == 0)
 		rec_files_pending_add(f, step.name.data, step.name.length);
 	rec_arena_release(&arena);
 	return r;

@@ -113,25 +113,53 @@ int rec_files_record_line(struct rec_buffer *out, const char *word, const struct
 
 /* ---- Reading ---- */
 
+struct reading {
+	struct rec_json_reader json; /* its window is the record's own copy, which nothing moves */
+	struct rec_arena *arena;
+	struct rec_error *error;
+};
+
+static int token_next(struct reading *g, struct rec_json_token *token)
+{
+	int r = rec_json_next(&g->json, token, g->error);
+	return r > 0 ? rec_fail(g->error, REC_E_INVALID, "a record ends too early") : r;
+}
+
 static int damaged(const struct rec_files_field *field, struct rec_error *error)
 {
 	return rec_fail(error, REC_E_INVALID, "the field \"%s\" is damaged", field->name);
 }
 
-static int texts_read(const struct rec_files_node *node, struct rec_arena *arena, void *value, size_t *ret_count,
-		      struct rec_error *error)
+/* With a NUL behind it, where its quote was: some are names of files. */
+static struct rec_slice text_take(struct reading *g, const struct rec_json_token *token)
 {
-	size_t count = 0;
-	for (const struct rec_files_node *n = node->child; n; n = n->next)
-		count++;
-	struct rec_slice *texts = rec_arena_alloc(arena, count * sizeof *texts);
-	if (!texts)
-		return rec_fail_nomem(error);
+	size_t at = (size_t)(token->text.data - g->json.window.data);
+	g->json.window.data[at + token->text.length] = '\0';
+	return token->text;
+}
+
+static int texts_read(struct reading *g, const struct rec_files_field *field, void *value, size_t *ret_count)
+{
+	struct rec_slice *texts = NULL;
+	struct rec_json_token token;
+	size_t count = 0, capacity = 0;
+	int r;
+	while ((r = token_next(g, &token)) == 0 && token.type == REC_JSON_STRING) {
+		if (count == capacity) {
+			size_t wanted = capacity ? 2 * capacity : 4;
+			struct rec_slice *moved = rec_arena_alloc(g->arena, wanted * sizeof *moved);
+			if (!moved)
+				return rec_fail_nomem(g->error);
+			if (count)
+				memcpy(moved, texts, count * sizeof *moved);
+			texts = moved;
+			capacity = wanted;
+		}
+		texts[count++] = text_take(g, &token);
+	}
 	*(const struct rec_slice **)value = texts;
 	*ret_count = count;
-	for (const struct rec_files_node *n = node->child; n; n = n->next)
-		*texts++ = n->text.data ? n->text : rec_slice_of("");
-	return 0;
+	return r < 0 || token.type == REC_JSON_ARRAY_END ? r : damaged(field, g->error);
 }
 
 static int number_set(const struct rec_files_field *field, struct rec_slice text, void *value, void *more)
@@ -154,41 +182,92 @@ static int number_set(const struct rec_files_field *field, struct rec_slice text
 	return 0;
 }
 
-/* With a NUL behind it: some are names of files. */
-static int text_read(struct rec_slice text, struct rec_arena *arena, struct rec_slice *ret, struct rec_error *error)
-{
-	const char *copy = rec_arena_strndup(arena, text.data, text.length);
-	if (!copy)
-		return rec_fail_nomem(error);
-	*ret = (struct rec_slice){copy, text.length};
-	return 0;
-}
-
-static int field_read(const struct rec_files_field *field, const struct rec_files_node *node, struct rec_arena *arena,
-		      void *record, struct rec_error *error)
+static int field_read(struct reading *g, const struct rec_files_field *field, const struct rec_json_token *token,
+		      void *record)
 {
 	void *value = (char *)record + field->offset, *more = (char *)record + field->more;
 	enum rec_json_type wanted = field->kind == REC_FILES_TEXT    ? REC_JSON_STRING
 				    : field->kind == REC_FILES_TEXTS ? REC_JSON_ARRAY_BEGIN
 								     : REC_JSON_NUMBER;
-	if (node->type != wanted)
-		return damaged(field, error);
+	if (token->type != wanted)
+		return damaged(field, g->error);
 	if (wanted == REC_JSON_ARRAY_BEGIN)
-		return texts_read(node, arena, value, more, error);
+		return texts_read(g, field, value, more);
 	if (wanted == REC_JSON_NUMBER)
-		return number_set(field, node->text, value, more) ? damaged(field, error) : 0;
-	return text_read(node->text, arena, value, error);
+		return number_set(field, token->text, value, more) ? damaged(field, g->error) : 0;
+	*(struct rec_slice *)value = text_take(g, token);
+	return 0;
+}
+
+/* A value of a field that is not known: of a later version, which thought it can be done without. */
+static int value_skip(struct reading *g, struct rec_json_token *token)
+{
+	unsigned depth = token->depth;
+	int r = 0;
+	if (token->type != REC_JSON_OBJECT_BEGIN && token->type != REC_JSON_ARRAY_BEGIN)
+		return 0;
+	do
+		r = token_next(g, token);
+	while (r == 0 &&
+	       (token->depth > depth || (token->type != REC_JSON_OBJECT_END && token->type != REC_JSON_ARRAY_END)));
+	return r;
+}
+
+/* Records keep the order of their table. */
+static const struct rec_files_field *field_find(const struct rec_files_record *type, struct rec_slice key, size_t hint)
+{
+	for (size_t i = 0; i < type->count; i++) {
+		const struct rec_files_field *field = &type->fields[(hint + i) % type->count];
+		if (strncmp(field->name, key.data, key.length) == 0 && field->name[key.length] == '\0')
+			return field;
+	}
+	return NULL;
+}
+
+static int member_read(struct reading *g, const struct rec_files_record *type, struct rec_slice key, uint32_t *seen,
+		       size_t *hint, void *record)
+{
+	const struct rec_files_field *field = field_find(type, key, *hint);
+	struct rec_json_token token;
+	int r = token_next(g, &token);
+	if (r < 0 || !field)
+		return r < 0 ? r : value_skip(g, &token);
+	size_t index = (size_t)(field - type->fields);
+	if (*seen & UINT32_C(1) << index)
+		return damaged(field, g->error);
+	*seen |= UINT32_C(1) << index;
+	*hint = index + 1;
+	return field_read(g, field, &token, record);
+}
+
+static int members_read(struct reading *g, const struct rec_files_record *type, void *record)
+{
+	struct rec_json_token token;
+	uint32_t seen = 0;
+	size_t hint = 0;
+	int r = token_next(g, &token);
+	if (r == 0 && token.type != REC_JSON_OBJECT_BEGIN)
+		return rec_fail(g->error, REC_E_INVALID, "a record is no object");
+	while (r == 0 && (r = token_next(g, &token)) == 0 && token.type == REC_JSON_KEY)
+		r = member_read(g, type, token.text, &seen, &hint, record);
+	if (r == 0)
+		r = token_next(g, &token); /* the end of the document */
+	if (r == 0 && rec_json_next(&g->json, &token, NULL) != REC_END)
+		r = rec_fail(g->error, REC_E_INVALID, "something follows behind a record");
+	return r;
 }
 
 int rec_files_record_read(struct rec_slice json, const struct rec_files_record *type, struct rec_arena *arena,
 			  void *record, struct rec_error *error)
 {
-	struct rec_files_node *root = NULL;
-	int r = rec_files_document(json, arena, &root, error);
-	for (size_t i = 0; r == 0 && i < type->count; i++) {
-		const struct rec_files_node *node = rec_files_member(root, type->fields[i].name);
-		if (node)
-			r = field_read(&type->fields[i], node, arena, record, error);
-	}
-	return r;
+	struct reading g = {.arena = arena, .error = error};
+	char *copy = rec_arena_strndup(arena, json.data, json.length);
+	if (!copy)
+		return rec_fail_nomem(error);
+	rec_json_init(&g.json, arena->allocator, json.length + 1);
+	g.json.window.data = copy;
+	g.json.window.length = json.length;
+	g.json.window.capacity = json.length + 1;
+	rec_json_finish(&g.json);
+	return members_read(&g, type, record);
 }

@@ -100,6 +100,52 @@ static void test_rows__one_without_a_key_or_with_one_too_long_is_damaged(void **
 	rec_memory_disembed(&m);
 }
 
+static int history_read(const char *json, struct rec_memory_history *ret, struct rec_arena *arena)
+{
+	static const struct rec_files_field fields[] = {
+		{"attempt", REC_FILES_UINT32, offsetof(struct rec_memory_history, attempt), 0},
+		{"claimed", REC_FILES_BOOL, offsetof(struct rec_memory_history, claimed), 0},
+		{"released", REC_FILES_TEXTS, offsetof(struct rec_memory_history, released),
+		 offsetof(struct rec_memory_history, released_count)},
+	};
+	static const struct rec_files_record type = {fields, 3};
+	struct rec_error error = {0};
+	memset(ret, 0, sizeof *ret);
+	return rec_files_record_read(S(json), &type, arena, ret, &error);
+}
+
+static void test_rows__are_read_in_any_order_and_unknown_fields_passed_over(void **state)
+{
+	(void)state;
+	struct rec_arena arena;
+	struct rec_memory_history read;
+	static const char *const bad[] = {
+		"",
+		"[]",
+		"{\"attempt\":1",
+		"{\"attempt\":1}x",
+		"{\"attempt\":1,\"attempt\":2}",
+		"{\"attempt\":-1}",
+		"{\"attempt\":\"1\"}",
+		"{\"released\":[1]}",
+		"{\"released\":[[\"a\"]]}",
+	};
+	rec_arena_init(&arena, NULL);
+	assert_int_equal(history_read("{\"x\":{\"attempt\":[9,{}]},\"released\":[\"a\",\"\\u0041\",\"\",\"c\",\"d\"],"
+				      "\"y\":[[]],\"claimed\":1,\"attempt\":3}",
+				      &read, &arena),
+			 0);
+	assert_int_equal(read.attempt, 3);
+	assert_true(read.claimed);
+	assert_int_equal(read.released_count, 5);
+	assert_string_equal(read.released[1].data, "A");
+	assert_string_equal(read.released[2].data, "");
+	assert_string_equal(read.released[4].data, "d");
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		assert_int_equal(history_read(bad[i], &read, &arena), REC_E_INVALID);
+	rec_arena_release(&arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -107,6 +153,7 @@ int main(void)
 		cmocka_unit_test(test_keys__of_one_object_are_bounded),
 		cmocka_unit_test(test_times__one_that_is_too_long_is_none),
 		cmocka_unit_test(test_rows__one_without_a_key_or_with_one_too_long_is_damaged),
+		cmocka_unit_test(test_rows__are_read_in_any_order_and_unknown_fields_passed_over),
 	};
 	return cmocka_run_group_tests_name("store/files-task", tests, NULL, NULL);
 }
