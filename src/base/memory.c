@@ -144,6 +144,21 @@ char *rec_arena_strndup(struct rec_arena *arena, const char *text, size_t length
 	return copy;
 }
 
+void rec_arena_clear(struct rec_arena *arena)
+{
+	struct rec_arena_block *first = arena->last;
+	while (first && first->before) {
+		arena->last = first->before;
+		rec_free(arena->allocator, first);
+		first = arena->last;
+	}
+	if (first && first->capacity > BLOCK_FIRST)
+		arena->last = rec_free(arena->allocator, first);
+	else if (first)
+		first->used = 0;
+	arena->bytes = 0;
+}
+
 void rec_arena_release(struct rec_arena *arena)
 {
 	while (arena->last) {

@@ -36,6 +36,7 @@ struct rec_arena {
 void rec_arena_init(struct rec_arena *arena, const struct rec_allocator *a);
 void *rec_arena_alloc(struct rec_arena *arena, size_t size); /* aligned for any object; NULL: no memory */
 char *rec_arena_strndup(struct rec_arena *arena, const char *text, size_t length); /* byte-aligned, adds NUL */
+void rec_arena_clear(struct rec_arena *arena);   /* everything but its first few KiB, for the next of many */
 void rec_arena_release(struct rec_arena *arena); /* everything; the arena may be used again */
 
 /* The allocator that fails on purpose, for tests: passes to libc, counts calls, and fails number fail_at

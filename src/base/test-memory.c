@@ -75,6 +75,29 @@ static void test_grow__doubles_and_leaves_all_as_it_was_on_failure(void **state)
 	rec_free(&f.allocator, items);
 }
 
+/* What one of many tasks needs is taken once; what a large one needed goes. */
+static void test_arena__cleared_keeps_a_little(void **state)
+{
+	(void)state;
+	struct rec_failing_allocator memory;
+	struct rec_arena arena;
+	rec_failing_allocator_init(&memory, 0, 0);
+	rec_arena_init(&arena, &memory.allocator);
+	rec_arena_clear(&arena);
+	for (int i = 0; i < 3; i++) {
+		assert_non_null(rec_arena_alloc(&arena, 4000));
+		assert_non_null(rec_arena_alloc(&arena, 4000));
+		rec_arena_clear(&arena);
+		assert_int_equal(arena.bytes, 0);
+		assert_int_equal(memory.live, 1);
+	}
+	assert_int_equal(memory.calls, 4);
+	rec_arena_release(&arena);
+	assert_non_null(rec_arena_alloc(&arena, 1u << 20));
+	rec_arena_clear(&arena);
+	assert_int_equal(memory.live, 0);
+}
+
 static void test_arena__pieces_are_aligned_and_do_not_overlap(void **state)
 {
 	(void)state;
@@ -168,6 +191,7 @@ int main(void)
 		cmocka_unit_test(test_zalloc__zeroes_whatever_the_allocator_gives),
 		cmocka_unit_test(test_strndup__copies_and_terminates),
 		cmocka_unit_test(test_grow__doubles_and_leaves_all_as_it_was_on_failure),
+		cmocka_unit_test(test_arena__cleared_keeps_a_little),
 		cmocka_unit_test(test_arena__pieces_are_aligned_and_do_not_overlap),
 		cmocka_unit_test(test_arena__takes_a_piece_larger_than_any_block),
 		cmocka_unit_test(test_arena__fails_cleanly_without_memory),
