@@ -48,6 +48,26 @@ char *rec_files_name(struct rec_slice id, char out[REC_FILES_NAME_BYTES])
 	return out;
 }
 
+bool rec_files_name_is(struct rec_slice id, const char *name)
+{
+	char wanted[REC_FILES_NAME_BYTES];
+	size_t i = 0;
+	while (i < id.length && i < ENCODED_BYTES_MAX && name[i] == id.data[i] && plain((unsigned char)name[i]))
+		i++;
+	if (i == id.length && i > 0 && name[0] != '.') /* most ids are their own names */
+		return strcmp(name + i, SUFFIX) == 0;
+	return strcmp(rec_files_name(id, wanted), name) == 0;
+}
+
+bool rec_files_name_may(const char *name, struct rec_slice prefix)
+{
+	char encoded[3 * REC_ID_BYTES_MAX + 1];
+	size_t length = encode(prefix, encoded);
+	if (length > HASHED_BYTES && strchr(name, '~'))
+		length = HASHED_BYTES;
+	return strncmp(name, encoded, length) == 0;
+}
+
 bool rec_files_name_matters(const char *name)
 {
 	size_t length = strlen(name);

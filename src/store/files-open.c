@@ -71,6 +71,7 @@ void rec_files_close(struct rec_store *s)
 	rec_files_pending_clear(f);
 	rec_buffer_release(&f->steps);
 	rec_buffer_release(&f->text);
+	rec_arena_release(&f->arena);
 	rec_buffer_release(&f->events);
 	rec_arena_release(&f->noted_arena);
 	rec_free(a, f->noted);
@@ -100,6 +101,7 @@ static struct rec_files *handle_new(const struct rec_store_options *options, con
 	rec_buffer_init(&f->steps, a, EVENTS_BYTES_MAX);
 	rec_buffer_init(&f->text, a, REC_FILES_TASK_BYTES_MAX);
 	rec_buffer_init(&f->events, a, EVENTS_BYTES_MAX);
+	rec_arena_init(&f->arena, a);
 	rec_arena_init(&f->noted_arena, a);
 	f->noted_base = rec_random_u64() | 1;
 	f->log.generation = rec_random_u64() | 1;

@@ -2,6 +2,9 @@
  * size and two times) is another than the image's, or if it had changed so shortly before it was read that the
  * clock of the file system may not tell a further change.
  *
+ * Who asks for a few ids before anything else gets their files alone: a file is one task's, by its name. After that,
+ * and for all that depends on other files (a group, the feed), everything is read.
+ *
  * One consistent state: whoever puts a group in place holds a lock alone while it renames its files, and a reader holds
  * it shared while it looks, so it sees all of a group or nothing. The first look, which reads everything,
  * is done before the lock is taken; under the lock only what changed meanwhile is read again.
@@ -19,6 +22,7 @@
 
 #define YOUNG_NS INT64_C(20000000)
 #define RESCAN_US INT64_C(60000000) /* the safety net below the wake-ups */
+#define ASKED_MAX 1024u             /* ids that are looked up file by file before all is read */
 #define LIST_BYTES ((size_t)32 << 10)
 #define TEXT_KEPT ((size_t)1 << 20)
 #define READ_PIECE ((size_t)16 << 10)
@@ -150,14 +154,12 @@ int rec_files_read(struct rec_files *f, int directory, const char *name, struct 
 static int text_take(struct rec_files *f, const char *name, struct rec_slice text, const struct stat *status,
 		     const char *problem, struct rec_error *error)
 {
-	struct rec_arena arena;
 	struct rec_files_task task;
 	int r = 0;
-	rec_arena_init(&arena, f->memory.store.allocator);
 	if (problem)
-		rec_files_task_bad(name, problem, &arena, &task);
+		rec_files_task_bad(name, problem, &f->arena, &task);
 	else
-		r = rec_files_task_read(text, name, &arena, &task, error);
+		r = rec_files_task_read(text, name, &f->arena, &task, error);
 	if (r == 0) {
 		struct rec_files_file as = {
 			.id = task.task.id,
@@ -168,7 +170,7 @@ static int text_take(struct rec_files *f, const char *name, struct rec_slice tex
 		as.young = rec_files_young(&as.identity);
 		r = rec_files_image_put(f, name, &as, &task, error);
 	}
-	rec_arena_release(&arena);
+	rec_arena_clear(&f->arena);
 	return r;
 }
 
@@ -253,30 +255,45 @@ int rec_files_look(struct rec_files *f, const char *name, struct rec_error *erro
 /* ---- The whole directory ---- */
 
 /* Looked at in the order of their names: then rows are put at the end of their tables, not all over them. */
+struct name {
+	uint64_t prefix; /* its first bytes as a number that orders as they do */
+	const char *text;
+};
 struct names {
 	struct rec_arena arena;
-	const char **list;
+	struct name *list;
 	size_t count, capacity;
 };
 
+static uint64_t name_prefix(const char *name)
+{
+	uint64_t prefix = 0;
+	for (size_t i = 0; i < sizeof prefix; i++) {
+		prefix = prefix << 8 | (unsigned char)*name;
+		name += *name != '\0';
+	}
+	return prefix;
+}
+
 static int entries_take(struct rec_files *f, struct names *names, const char *entries, size_t length,
-			struct rec_error *error)
+			const struct rec_slice *prefix, struct rec_error *error)
 {
 	for (size_t at = 0; at < length;) {
 		const struct rec_files_entry *entry = (const void *)(entries + at);
 		at += entry->length;
-		if (!rec_files_name_matters(entry->name))
+		if (!rec_files_name_matters(entry->name) || (prefix && !rec_files_name_may(entry->name, *prefix)))
 			continue;
 		char *copy = rec_arena_strndup(&names->arena, entry->name, strlen(entry->name));
 		if (!copy || rec_grow(f->memory.store.allocator, (void **)&names->list, &names->capacity,
 				      names->count + 1, sizeof *names->list) < 0)
 			return rec_fail_nomem(error);
-		names->list[names->count++] = copy;
+		names->list[names->count++] = (struct name){name_prefix(copy), copy};
 	}
 	return 0;
 }
 
-static int names_take(struct rec_files *f, int fd, char *entries, struct names *names, struct rec_error *error)
+static int names_take(struct rec_files *f, int fd, char *entries, const struct rec_slice *prefix, struct names *names,
+		      struct rec_error *error)
 {
 	for (;;) {
 		ssize_t got = f->io->list(f->io->context, fd, entries, LIST_BYTES);
@@ -284,7 +301,7 @@ static int names_take(struct rec_files *f, int fd, char *entries, struct names *
 			return fail_file(f, errno, ".", error);
 		if (got == 0)
 			return 0;
-		int r = entries_take(f, names, entries, (size_t)got, error);
+		int r = entries_take(f, names, entries, (size_t)got, prefix, error);
 		if (r < 0)
 			return r;
 	}
@@ -292,20 +309,40 @@ static int names_take(struct rec_files *f, int fd, char *entries, struct names *
 
 static int name_order(const void *a, const void *b)
 {
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
+	const struct name *first = a, *second = b;
+	if (first->prefix != second->prefix)
+		return first->prefix < second->prefix ? -1 : 1;
+	return strcmp(first->text, second->text);
 }
 
-static int entries_all(struct rec_files *f, int fd, char *entries, struct rec_error *error)
+static int entries_look(struct rec_files *f, int fd, char *entries, const struct rec_slice *prefix,
+			struct rec_error *error)
 {
 	struct names names = {0};
 	rec_arena_init(&names.arena, f->memory.store.allocator);
-	int r = names_take(f, fd, entries, &names, error);
+	int r = names_take(f, fd, entries, prefix, &names, error);
 	if (r == 0 && names.count)
 		qsort(names.list, names.count, sizeof *names.list, name_order);
 	for (size_t i = 0; r == 0 && i < names.count; i++)
-		r = rec_files_look(f, names.list[i], error);
+		r = rec_files_look(f, names.list[i].text, error);
 	rec_free(f->memory.store.allocator, names.list);
 	rec_arena_release(&names.arena);
+	return r;
+}
+
+/* Those that may hold an id with this prefix; NULL: all. */
+static int directory_look(struct rec_files *f, const struct rec_slice *prefix, struct rec_error *error)
+{
+	const struct rec_allocator *a = f->memory.store.allocator;
+	rec_cleanup(rec_close_fd) int fd =
+		f->io->openat(f->io->context, f->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return fail_file(f, errno, ".", error);
+	char *entries = rec_alloc(a, LIST_BYTES);
+	if (!entries)
+		return rec_fail_nomem(error);
+	int r = entries_look(f, fd, entries, prefix, error);
+	rec_free(a, entries);
 	return r;
 }
 
@@ -328,17 +365,8 @@ static int gone_take(struct rec_files *f, struct rec_error *error)
 
 int rec_files_scan(struct rec_files *f, struct rec_error *error)
 {
-	const struct rec_allocator *a = f->memory.store.allocator;
-	rec_cleanup(rec_close_fd) int fd =
-		f->io->openat(f->io->context, f->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-	if (fd < 0)
-		return fail_file(f, errno, ".", error);
-	char *entries = rec_alloc(a, LIST_BYTES);
-	if (!entries)
-		return rec_fail_nomem(error);
 	f->pass++;
-	int r = entries_all(f, fd, entries, error);
-	rec_free(a, entries);
+	int r = directory_look(f, NULL, error);
 	return r == 0 ? gone_take(f, error) : r;
 }
 
@@ -420,15 +448,57 @@ static int look(struct rec_files *f, bool early, struct rec_error *error)
 	return r;
 }
 
-static int change(struct rec_files *f, bool early, struct rec_error *error)
+/* ---- Some files alone ---- */
+
+/* Which ids somebody asks for; ids == NULL: all that begin with the prefix. */
+struct some {
+	const struct rec_slice *ids;
+	size_t count;
+	struct rec_slice prefix;
+};
+
+/* Those that the image knows already may be gone. */
+static int known_look(struct rec_files *f, struct rec_slice prefix, struct rec_error *error)
+{
+	struct rec_memory_cursor cursor;
+	struct rec_slice key;
+	char name[NAME_MAX + 1];
+	int r = 0;
+	rec_memory_cursor_init(&cursor, &f->files, REC_MEMORY_WORKING, (struct rec_slice){NULL, 0});
+	while (r == 0 && rec_memory_cursor_next(&cursor, &key)) {
+		snprintf(name, sizeof name, "%.*s", (int)key.length, key.data);
+		if (rec_files_name_may(name, prefix))
+			r = rec_files_look(f, name, error);
+	}
+	return r;
+}
+
+static int some_look(struct rec_files *f, const struct some *some, struct rec_error *error)
+{
+	char name[REC_FILES_NAME_BYTES];
+	int r = rec_files_log_read(f, error);
+	for (size_t i = 0; r == 0 && i < some->count; i++)
+		if (!rec_id_problem(some->ids[i]))
+			r = rec_files_look(f, rec_files_name(some->ids[i], name), error);
+	if (r == 0 && !some->ids)
+		r = known_look(f, some->prefix, error);
+	if (r == 0 && !some->ids)
+		r = directory_look(f, &some->prefix, error);
+	return r;
+}
+
+/* ---- All or nothing ---- */
+
+static int change(struct rec_files *f, bool early, const struct some *some, struct rec_error *error)
 {
 	struct rec_files_log log = f->log;
 	size_t noted = f->noted_count;
 	bool loaded = f->loaded;
-	int r = look(f, early, error);
+	int r = some ? some_look(f, some, error) : look(f, early, error);
 	rec_files_change_end(f, r == 0);
 	if (r == 0) {
-		rec_files_pending_clear(f);
+		if (!some)
+			rec_files_pending_clear(f);
 		return 0;
 	}
 	f->log = log;
@@ -445,7 +515,7 @@ int rec_files_refresh_locked(struct rec_files *f, struct rec_error *error)
 	if (r < 0)
 		return r;
 	rec_files_watch_begin(f);
-	return change(f, false, error);
+	return change(f, false, NULL, error);
 }
 
 /* Is there anything to do? The answer costs two system calls. */
@@ -480,7 +550,37 @@ int rec_files_refresh(struct rec_files *f, struct rec_error *error)
 		rec_files_change_end(f, false);
 		return r;
 	}
-	r = change(f, early, error);
+	r = change(f, early, NULL, error);
 	rec_files_unlock(f, REC_FILES_LOCK_STEPS);
 	return r;
+}
+
+static int some_refresh(struct rec_files *f, const struct some *some, struct rec_error *error)
+{
+	if (f->memory.store.in_group || f->loaded || f->asked + some->count > ASKED_MAX)
+		return rec_files_refresh(f, error);
+	f->asked += some->count + 1;
+	int r = rec_files_change_begin(f, error);
+	if (r < 0)
+		return r;
+	r = rec_files_lock(f, REC_FILES_LOCK_STEPS, F_RDLCK, error);
+	if (r < 0) {
+		rec_files_change_end(f, false);
+		return r;
+	}
+	r = change(f, false, some, error);
+	rec_files_unlock(f, REC_FILES_LOCK_STEPS);
+	return r;
+}
+
+int rec_files_refresh_ids(struct rec_files *f, const struct rec_slice *ids, size_t count, struct rec_error *error)
+{
+	const struct some some = {.ids = ids, .count = count};
+	return ids ? some_refresh(f, &some, error) : rec_files_refresh(f, error);
+}
+
+int rec_files_refresh_prefix(struct rec_files *f, struct rec_slice prefix, struct rec_error *error)
+{
+	const struct some some = {.prefix = prefix};
+	return prefix.length ? some_refresh(f, &some, error) : rec_files_refresh(f, error);
 }

@@ -208,47 +208,52 @@ static int take_blocker_status(struct taking *t, const struct rec_files_node *no
 /* ---- Objects ---- */
 
 struct member {
-	const char *key, *column;
+	struct rec_slice key;
+	const char *column;
 	taker_fn *take;
 	size_t offset, has_offset;
 };
+#define MEMBER(key, column, take, offset, has_offset)                                                                  \
+	{                                                                                                              \
+		{key, sizeof key - 1}, column, take, offset, has_offset                                                \
+	}
 
 static taker_fn take_blockers;
 
 #define OF(field) offsetof(struct rec_task, field)
 static const struct member task_members[] = {
-	{"title", "title", take_text, OF(title), 0},
-	{"description", "description", take_text, OF(description), 0},
-	{"status", "status", take_status, 0, 0},
-	{"priority", "priority", take_integer, OF(priority), 0},
-	{"depends_on", "depends_on", take_depends_on, 0, 0},
-	{"parent_id", "parent_id", take_id, OF(parent_id), 0},
-	{"external_url", "external_url", take_text, OF(external_url), 0},
-	{"created_at", "created_at", take_time, OF(created_at), 0},
-	{"updated_at", "updated_at", take_time, OF(updated_at), 0},
-	{"is_leaf", "is_leaf", take_boolean, OF(is_leaf), 0},
-	{"prd_id", "prd_id", take_text, OF(prd_id), 0},
-	{"estimated_hours", "estimated_hours", take_real, OF(estimated_hours), OF(has_estimated_hours)},
-	{"complexity_score", "complexity_score", take_integer, OF(complexity_score), OF(has_complexity_score)},
-	{"uncertainty_level", "uncertainty_level", take_text, OF(uncertainty_level), 0},
-	{"lineage", "lineage", take_list, OF(lineage), 0},
-	{"hierarchical_id", "hierarchical_id", take_text, OF(hierarchical_id), 0},
-	{"github_issue_number", "github_issue_number", take_integer, OF(github_issue_number),
-	 OF(has_github_issue_number)},
-	{"requirement_ids", "requirement_ids", take_list, OF(requirement_ids), 0},
-	{"auto_close_github_issue", "auto_close_github_issue", take_flag, OF(auto_close_github_issue), 0},
-	{"blockers", "blockers", take_blockers, 0, 0},
+	MEMBER("title", "title", take_text, OF(title), 0),
+	MEMBER("description", "description", take_text, OF(description), 0),
+	MEMBER("status", "status", take_status, 0, 0),
+	MEMBER("priority", "priority", take_integer, OF(priority), 0),
+	MEMBER("depends_on", "depends_on", take_depends_on, 0, 0),
+	MEMBER("parent_id", "parent_id", take_id, OF(parent_id), 0),
+	MEMBER("external_url", "external_url", take_text, OF(external_url), 0),
+	MEMBER("created_at", "created_at", take_time, OF(created_at), 0),
+	MEMBER("updated_at", "updated_at", take_time, OF(updated_at), 0),
+	MEMBER("is_leaf", "is_leaf", take_boolean, OF(is_leaf), 0),
+	MEMBER("prd_id", "prd_id", take_text, OF(prd_id), 0),
+	MEMBER("estimated_hours", "estimated_hours", take_real, OF(estimated_hours), OF(has_estimated_hours)),
+	MEMBER("complexity_score", "complexity_score", take_integer, OF(complexity_score), OF(has_complexity_score)),
+	MEMBER("uncertainty_level", "uncertainty_level", take_text, OF(uncertainty_level), 0),
+	MEMBER("lineage", "lineage", take_list, OF(lineage), 0),
+	MEMBER("hierarchical_id", "hierarchical_id", take_text, OF(hierarchical_id), 0),
+	MEMBER("github_issue_number", "github_issue_number", take_integer, OF(github_issue_number),
+	       OF(has_github_issue_number)),
+	MEMBER("requirement_ids", "requirement_ids", take_list, OF(requirement_ids), 0),
+	MEMBER("auto_close_github_issue", "auto_close_github_issue", take_flag, OF(auto_close_github_issue), 0),
+	MEMBER("blockers", "blockers", take_blockers, 0, 0),
 };
 #undef OF
 #define OF(field) offsetof(struct rec_blocker, field)
 static const struct member blocker_members[] = {
-	{"id", "blocker id", take_id, OF(id), 0},
-	{"question", "question", take_text, OF(question), 0},
-	{"answer", "answer", take_text, OF(answer), 0},
-	{"status", "blocker status", take_blocker_status, 0, 0},
-	{"created_at", "blocker created_at", take_time, OF(created_at), 0},
-	{"answered_at", "answered_at", take_time, OF(answered_at), 0},
-	{"created_by", "created_by", take_text, OF(created_by), 0},
+	MEMBER("id", "blocker id", take_id, OF(id), 0),
+	MEMBER("question", "question", take_text, OF(question), 0),
+	MEMBER("answer", "answer", take_text, OF(answer), 0),
+	MEMBER("status", "blocker status", take_blocker_status, 0, 0),
+	MEMBER("created_at", "blocker created_at", take_time, OF(created_at), 0),
+	MEMBER("answered_at", "answered_at", take_time, OF(answered_at), 0),
+	MEMBER("created_by", "created_by", take_text, OF(created_by), 0),
 };
 #undef OF
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -258,7 +263,7 @@ static const struct member *member_find(const struct member *members, size_t cou
 {
 	for (size_t i = 0; i < count; i++) {
 		const struct member *m = &members[(hint + i) % count];
-		if (rec_slice_equal(key, rec_slice_of(m->key)))
+		if (rec_slice_equal(key, m->key))
 			return m;
 	}
 	return NULL;
@@ -397,11 +402,11 @@ static bool has_conflict_markers(struct rec_slice text)
 
 static int id_take(struct taking *t, const struct rec_files_node *root, const char *name)
 {
-	char wanted[REC_FILES_NAME_BYTES], shown[100];
+	char shown[100];
 	struct rec_files_task *out = t->out;
 	const struct rec_files_node *node = rec_files_member(root, "id");
 	if (node && node->type == REC_JSON_STRING && !rec_id_problem(node->text) &&
-	    strcmp(rec_files_name(node->text, wanted), name) == 0) {
+	    rec_files_name_is(node->text, name)) {
 		out->task.id = node->text;
 		return 0;
 	}

@@ -14,7 +14,7 @@ struct rec_files *rec_files_of(struct rec_store *s)
 static int files_snapshot(struct rec_store *s, const struct rec_slice *ids, size_t count, unsigned fields,
 			  struct rec_snapshot *out, struct rec_error *error)
 {
-	int r = rec_files_refresh(rec_files_of(s), error);
+	int r = rec_files_refresh_ids(rec_files_of(s), ids, count, error);
 	if (r < 0)
 		return r;
 	rec_files_warn(rec_files_of(s), (struct rec_slice){NULL, 0});
@@ -24,7 +24,7 @@ static int files_snapshot(struct rec_store *s, const struct rec_slice *ids, size
 static int files_get(struct rec_store *s, struct rec_slice id, struct rec_arena *arena, struct rec_task *out,
 		     struct rec_error *error)
 {
-	int r = rec_files_refresh(rec_files_of(s), error);
+	int r = rec_files_refresh_ids(rec_files_of(s), &id, 1, error);
 	if (r < 0)
 		return r;
 	rec_files_warn(rec_files_of(s), id);
@@ -44,14 +44,15 @@ static int files_list(struct rec_store *s, const struct rec_list_options *option
 static int files_find_prefix(struct rec_store *s, bool blockers, struct rec_slice prefix, struct rec_arena *arena,
 			     struct rec_slice *ids, size_t capacity, size_t *ret_count, struct rec_error *error)
 {
-	int r = rec_files_refresh(rec_files_of(s), error);
+	int r = blockers ? rec_files_refresh(rec_files_of(s), error)
+			 : rec_files_refresh_prefix(rec_files_of(s), prefix, error);
 	return r < 0 ? r : rec_memory_find_prefix(s, blockers, prefix, arena, ids, capacity, ret_count, error);
 }
 
 static int files_blockers(struct rec_store *s, struct rec_slice task_id, bool open_only, rec_blocker_fn *fn,
 			  void *context, struct rec_error *error)
 {
-	int r = rec_files_refresh(rec_files_of(s), error);
+	int r = rec_files_refresh_ids(rec_files_of(s), task_id.data ? &task_id : NULL, 1, error);
 	return r < 0 ? r : rec_memory_blockers(s, task_id, open_only, fn, context, error);
 }
 
@@ -91,7 +92,7 @@ static int files_batch_tasks(struct rec_store *s, struct rec_slice batch_id, rec
 static int files_links(struct rec_store *s, struct rec_slice task_id, rec_link_fn *fn, void *context,
 		       struct rec_error *error)
 {
-	int r = rec_files_refresh(rec_files_of(s), error);
+	int r = rec_files_refresh_ids(rec_files_of(s), task_id.data ? &task_id : NULL, 1, error);
 	return r < 0 ? r : rec_memory_links(s, task_id, fn, context, error);
 }
 

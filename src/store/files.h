@@ -23,6 +23,9 @@
 /* The file name of an id: what is neither a letter, a digit nor one of "._-" is percent-encoded, a leading dot too;
  * ".json" behind it. Over 200 bytes: the first 128, '~', the SHA-256 of the id. One to one. Returns out. */
 char *rec_files_name(struct rec_slice id, char out[REC_FILES_NAME_BYTES]);
+bool rec_files_name_is(struct rec_slice id, const char *name); /* is it this name? */
+/* May the file hold an id that begins with `prefix`? Of a hashed one the beginning alone is known. */
+bool rec_files_name_may(const char *name, struct rec_slice prefix);
 /* 0 and the id; REC_NOT_FOUND: a hashed name, which does not tell it; REC_E_INVALID: no id has this name. */
 int rec_files_name_id(const char *name, char ret_id[REC_ID_BYTES_MAX + 1], size_t *ret_length);
 bool rec_files_name_matters(const char *name); /* ends with ".json" and does not begin with a dot */
@@ -203,9 +206,11 @@ struct rec_files {
 	int watch, watch_directory;      /* inotify; -1: none, and every look is at all */
 	struct rec_memory_map files, warnings;
 	struct rec_buffer text;       /* of the file that is looked at */
+	struct rec_arena arena;       /* what was made of it */
 	bool cleaned;                 /* what writers that died left is gone */
 	uint64_t print, print_before; /* a sum over all files; as it was before the image began to change */
 	uint32_t pass;
+	size_t asked; /* how many ids were looked up before that */
 	bool loaded;  /* the whole directory was looked at once */
 	bool rescan;  /* and must be again */
 	bool reload;  /* and all of it be read anew: an id stood twice, and one of the two went */
@@ -274,6 +279,10 @@ int rec_files_look(struct rec_files *f, const char *name, struct rec_error *erro
 int rec_files_scan(struct rec_files *f, struct rec_error *error);
 /* Brings the image up to date with the log and the directory; does nothing inside a group. */
 int rec_files_refresh(struct rec_files *f, struct rec_error *error);
+/* The same as far as these tasks go (ids that can be none are fine; NULL: all), or those whose ids begin with
+ * `prefix`. */
+int rec_files_refresh_ids(struct rec_files *f, const struct rec_slice *ids, size_t count, struct rec_error *error);
+int rec_files_refresh_prefix(struct rec_files *f, struct rec_slice prefix, struct rec_error *error);
 /* The same while the caller holds the lock that keeps others from writing. */
 int rec_files_refresh_locked(struct rec_files *f, struct rec_error *error);
 /* Appends a whole file to out. REC_NOT_FOUND: it is gone; REC_REFUSED: *ret_problem says why it is none for us. */
