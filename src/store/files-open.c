@@ -235,6 +235,26 @@ static int store_make(struct rec_files *f, struct rec_error *error)
 
 /* ---- Finding one ---- */
 
+/* A folder that has nothing of a store is none: read as an empty one, a wrong path would look fine. */
+static int judge_content(struct rec_files *f, struct rec_error *error)
+{
+	_Alignas(struct rec_files_entry) char entries[4096];
+	ssize_t got = 0;
+	rec_cleanup(rec_close_fd) int fd = f->io->openat(f->io->context, f->directory, ".", DIRECTORY_FLAGS, 0);
+	while (fd >= 0 && (got = f->io->list(f->io->context, fd, entries, sizeof entries)) > 0)
+		for (ssize_t at = 0; at < got;) {
+			const struct rec_files_entry *entry = (const void *)(entries + at);
+			if (rec_files_name_matters(entry->name) || strcmp(entry->name, REC_FILES_FOLDER) == 0)
+				return 0;
+			at += entry->length;
+		}
+	if (fd < 0 || got < 0)
+		return fail_path(f->path, errno, error);
+	return rec_fail(error, REC_E_NOT_A_STORE,
+			"%s: is no store: there is neither a task file nor a .rec folder (`reconciler init` makes one)",
+			f->path);
+}
+
 static int store_find(struct rec_files *f, struct rec_error *error)
 {
 	struct stat status;
@@ -256,7 +276,7 @@ static int store_find(struct rec_files *f, struct rec_error *error)
 	rec_close_fd(&f->fresh); /* a reader takes the task files alone */
 	rec_close_fd(&f->lock);
 	rec_close_fd(&f->rec);
-	return 0;
+	return judge_content(f, error);
 }
 
 /* A log that is not ours to read is refused before anything else. */

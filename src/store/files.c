@@ -245,6 +245,9 @@ static int files_problems(struct rec_store *s, rec_problem_fn *fn, void *context
 	struct rec_slice key;
 	const struct rec_files_file *file;
 	int r = rec_files_refresh(f, error);
+	if (r == 0 && f->rec < 0)
+		r = fn(context, "read only",
+		       "there is no complete .rec folder, so nothing can be changed (`reconciler init` makes it)");
 	rec_memory_cursor_init(&cursor, &f->files, REC_MEMORY_WORKING, (struct rec_slice){NULL, 0});
 	while (r == 0 && (file = rec_memory_cursor_next(&cursor, &key))) {
 		char name[256], sentence[512];

@@ -243,6 +243,16 @@ class Damaged(Files):
         self.assertEqual(self.statuses(), {"t": "DONE"})
         self.assertEqual(os.listdir(self.place), ["t.json"])
         self.assertIn("reconciler init", self.on("task", "add", "x", status=2).err)
+        self.assertIn("no complete .rec folder", self.on("doctor", status=1).out)
+
+    def test_a_directory_that_has_nothing_of_a_store_is_none(self):
+        shutil.rmtree(self.place)
+        self.place.mkdir()
+        (self.place / "notes.txt").write_text("x", encoding="utf-8")
+        for command in ("check", "doctor", "status", "task list"):
+            self.assert_refused("-S", self.uri, *command.split(), words=("neither a task file nor", "reconciler init"))
+        self.on("init")
+        self.assertEqual(self.statuses(), {})
 
 
 def schema():
