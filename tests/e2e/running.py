@@ -4,6 +4,7 @@ Nothing sleeps to wait: a worker waits in a FIFO for the test, the test polls fo
 Workers are shell scripts in the test's directory, which is their working directory too.
 """
 import contextlib
+import json
 import os
 import pathlib
 import signal
@@ -81,11 +82,37 @@ class RunCase(harness.Case):
         self.store = self.init()
         self.addCleanup(self.end_everything)
 
+    # ---- The store from outside ----------------------------------------------------------------
+
+    @property
+    def uri(self):
+        return f"sqlite:{self.store}"
+
+    def stored(self, task_id):
+        """The stored status, read as cheaply as can be."""
+        with contextlib.closing(sqlite3.connect(self.store, timeout=5)) as connection:
+            return connection.execute("SELECT status FROM tasks WHERE id=?", (task_id,)).fetchone()[0]
+
+    def stored_all(self):
+        """Which statuses there are."""
+        with contextlib.closing(sqlite3.connect(self.store, timeout=5)) as connection:
+            return {status for (status,) in connection.execute("SELECT DISTINCT status FROM tasks")}
+
+    def set_outside(self, **statuses):
+        """As another program does."""
+        for task_id, status in statuses.items():
+            self.sqlite(self.store).execute("UPDATE tasks SET status=? WHERE id=?", (status, task_id))
+
+    def assert_whole(self):
+        with contextlib.closing(sqlite3.connect(self.store, timeout=5)) as connection:
+            self.assertEqual(connection.execute("PRAGMA integrity_check").fetchall(), [("ok",)])
+            self.assertEqual(connection.execute("SELECT count(*) FROM rec_claims").fetchone(), (0,))
+
     # ---- Processes -----------------------------------------------------------------------------
 
     def processes(self):
         """What carries this store's mark: shims, children, and whatever those started."""
-        mark = b"\0REC_STORE=sqlite:" + os.fsencode(self.store) + b"\0"
+        mark = b"\0REC_STORE=" + os.fsencode(self.uri) + b"\0"
         return [pid for pid in pids() if mark in b"\0" + environment_of(pid) and is_alive(pid)]
 
     def end_everything(self):
@@ -112,11 +139,6 @@ class RunCase(harness.Case):
 
     def until_file(self, name):
         return self.until(lambda: self.path(name).exists() and self.path(name).read_text(encoding="utf-8"), f"file {name}")
-
-    def stored(self, task_id):
-        """The stored status, read as cheaply as can be."""
-        with contextlib.closing(sqlite3.connect(self.store, timeout=5)) as connection:
-            return connection.execute("SELECT status FROM tasks WHERE id=?", (task_id,)).fetchone()[0]
 
     def until_status(self, task_id, status):
         self.until(lambda: self.stored(task_id) == status, f"{task_id} is {status}")
@@ -193,8 +215,44 @@ echo "$REC_TASK_ID" >> ended
 
     def assert_sound(self, doctor=0):
         """The store is whole, every decision can be made again, and nothing is left that cannot heal by itself."""
-        with contextlib.closing(sqlite3.connect(self.store, timeout=5)) as connection:
-            self.assertEqual(connection.execute("PRAGMA integrity_check").fetchall(), [("ok",)])
-            self.assertEqual(connection.execute("SELECT count(*) FROM rec_claims").fetchone(), (0,))
+        self.assert_whole()
         self.reconciler("events", "verify")
         self.reconciler("doctor", status=doctor)
+
+
+class OnFiles:
+    """Before RunCase (or what is made of it): the same on a directory of task files."""
+
+    def init(self):
+        store = self.directory / "tasks"
+        self.reconciler("init", "-S", f"dir:{store}")
+        self.environment["RECONCILER_STORE"] = f"dir:{store}"
+        return store
+
+    @property
+    def uri(self):
+        return f"dir:{self.store}"
+
+    def stored(self, task_id):
+        return json.loads((self.store / f"{task_id}.json").read_text(encoding="utf-8"))["status"]
+
+    def stored_all(self):
+        return {self.stored(path.stem) for path in self.store.glob("*.json")}
+
+    def set_outside(self, **statuses):
+        for task_id, status in statuses.items():
+            path = self.store / f"{task_id}.json"
+            task = dict(json.loads(path.read_text(encoding="utf-8")), status=status)
+            other = self.store / f".{task_id}.swp"
+            other.write_text(json.dumps(task), encoding="utf-8")
+            other.rename(path)
+
+    def assert_whole(self):
+        """Every claim was ended, and every file is in place."""
+        claims = set()
+        for line in (self.store / ".rec" / "log").read_text(encoding="utf-8").splitlines():
+            if line[1:].startswith("claim "):
+                number = json.loads(line[7:])["claim_id"]
+                claims = claims | {number} if line[0] == "+" else claims - {number}
+        self.assertEqual(claims, set())
+        self.assertEqual(os.listdir(self.store / ".rec" / "new"), [])

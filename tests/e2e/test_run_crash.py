@@ -4,7 +4,7 @@ import signal
 import socket
 import unittest
 
-from running import RunCase, children_of, is_alive
+from running import OnFiles, RunCase, children_of, is_alive
 
 
 class Crash(RunCase):
@@ -47,9 +47,7 @@ class Crash(RunCase):
         batch = self.batch("-j", "2", worker=self.holding("T1", "T2"))
         children = [self.started("T1"), self.started("T2")]
         batch.kill()
-        connection = self.sqlite(self.store)
-        connection.execute("UPDATE tasks SET status='DONE' WHERE id='T1'")
-        connection.execute("UPDATE tasks SET status='BACKLOG' WHERE id='T2'")
+        self.set_outside(T1="DONE", T2="BACKLOG")
         self.open_gate("gate.T1")
         self.until(lambda: not is_alive(children[0]), "T1's child has ended")
         resumed = self.resume(batch.id)
@@ -190,7 +188,7 @@ class Several(RunCase):
         for batch in batches:
             batch.finish()
         self.assertEqual(sorted(self.lines_of("journal")), [f"T{i:03}" for i in range(count)])
-        self.assertEqual(self.sqlite(self.store).execute("SELECT DISTINCT status FROM tasks").fetchall(), [("DONE",)])
+        self.assertEqual(self.stored_all(), {"DONE"})
         self.assert_nothing_runs()
         self.assert_sound()
 
@@ -227,6 +225,14 @@ class Several(RunCase):
         second.finish()
         self.assert_stored(T1="DONE", T2="DONE")
         self.assertEqual(self.lines_of("journal"), ["T1 1"])
+
+
+class CrashOnFiles(OnFiles, Crash):
+    """The same on a directory of task files."""
+
+
+class SeveralOnFiles(OnFiles, Several):
+    """The same on a directory of task files."""
 
 
 if __name__ == "__main__":
