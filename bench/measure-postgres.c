@@ -1,4 +1,4 @@
-/* measure-postgres.c - the PostgreSQL store against a bare client of the same server in the same run: a snapshot, an
+/* measure-postgres.c - the PostgreSQL store against a bare client of the same server in the same run: snapshots, an
  * idle look at the feed, from a foreign commit to the word of it, claims by several connections at once.
  *
  * usage: tests/postgres/with-cluster measure-postgres TASKS CONNECTIONS
@@ -27,7 +27,9 @@ struct bench {
 	struct rec_store *store;
 	PGconn *bare;
 	int tasks, connections, claims;
-	unsigned ready; /* so that the bare client looks at what it read */
+	struct rec_slice *ids; /* of all tasks */
+	char *array;           /* the same, as the server takes a text[] */
+	unsigned ready;        /* so that the bare client looks at what it read */
 };
 
 static void must(int r, const struct rec_error *error)
@@ -69,29 +71,115 @@ static struct rec_store *store_new(const char *uri, enum rec_store_mode mode)
 
 /* ---- Snapshot ---- */
 
-static double snapshot_ours(void *context)
+static double take(struct bench *b, const struct rec_slice *ids, size_t count)
 {
-	struct bench *b = context;
 	struct rec_snapshot snapshot;
 	struct rec_error error;
 	double begun = measure_now_us();
-	must(rec_store_snapshot(b->store, NULL, 0, REC_SNAPSHOT_BLOCKERS, &snapshot, &error), &error);
+	must(rec_store_snapshot(b->store, ids, count, REC_SNAPSHOT_BLOCKERS, &snapshot, &error), &error);
 	rec_snapshot_release(&snapshot);
 	return measure_now_us() - begun;
 }
 
-/* Everything at once, then what a client has to look at: status by status, and the blockers. */
+static double snapshot_ours(void *context)
+{
+	return take(context, NULL, 0);
+}
+
+static double ids_ours(void *context)
+{
+	struct bench *b = context;
+	return take(b, b->ids, (size_t)b->tasks);
+}
+
+static void look_at(struct bench *b, PGresult *rows)
+{
+	for (int i = 0, count = PQntuples(rows); i < count; i++)
+		b->ready += strcmp(PQgetvalue(rows, i, 1), "READY") == 0 && PQgetlength(rows, i, 0) > 0;
+	PQclear(rows);
+}
+
+/* Everything at once, then what a client has to look at: status by status, and the blockers; not which of them were
+ * released before the last attempt. */
 static double snapshot_bare(void *context)
 {
 	struct bench *b = context;
 	double begun = measure_now_us();
 	PGresult *rows = bare_run(b->bare, "SELECT id,status FROM reconciler.tasks ORDER BY id");
 	PGresult *blockers = bare_run(b->bare, "SELECT task_id,status FROM reconciler.blockers");
-	for (int i = 0, count = PQntuples(rows); i < count; i++)
-		b->ready += strcmp(PQgetvalue(rows, i, 1), "READY") == 0 && PQgetlength(rows, i, 0) > 0;
-	PQclear(rows);
+	look_at(b, rows);
 	PQclear(blockers);
 	return measure_now_us() - begun;
+}
+
+/* That, too. */
+static double blocked_bare(void *context)
+{
+	struct bench *b = context;
+	double begun = measure_now_us();
+	PGresult *rows = bare_run(b->bare, "SELECT id,status FROM reconciler.tasks ORDER BY id");
+	PGresult *released = bare_run(b->bare, "SELECT id,released FROM reconciler.tasks WHERE status='BLOCKED'");
+	PGresult *blockers = bare_run(b->bare, "SELECT id,task_id,status FROM reconciler.blockers");
+	look_at(b, rows);
+	PQclear(released);
+	PQclear(blockers);
+	return measure_now_us() - begun;
+}
+
+static double ids_bare(void *context)
+{
+	struct bench *b = context;
+	const char *const values[] = {b->array};
+	double begun = measure_now_us();
+	PGresult *rows = PQexecParams(b->bare, "SELECT id,status FROM reconciler.tasks WHERE id=ANY($1::text[])", 1,
+				      NULL, values, NULL, NULL, 0);
+	if (PQntuples(rows) != b->tasks)
+		measure_die("ids", PQresultErrorMessage(rows));
+	PGresult *blockers = bare_run(b->bare, "SELECT task_id,status FROM reconciler.blockers");
+	look_at(b, rows);
+	PQclear(blockers);
+	return measure_now_us() - begun;
+}
+
+static void compare(struct bench *b, const char *name, double (*ours)(void *), double (*bare)(void *))
+{
+	struct measure_pairs pairs;
+	measure_pairs_init(&pairs, PAIRS);
+	measure_pairs_run(&pairs, ours, bare, b);
+	struct measure_result result = measure_pairs_result(&pairs);
+	measure_pairs_release(&pairs);
+	printf("%s_us\t%.0f\n%s_bare_us\t%.0f\n%s_ratio\t%.2f\n", name, result.a_us, name, result.b_us, name,
+	       result.ratio);
+}
+
+static void name_all(struct bench *b)
+{
+	char *at = b->array = measure_alloc((size_t)b->tasks + 1, 9);
+	b->ids = measure_alloc((size_t)b->tasks, sizeof *b->ids);
+	*at++ = '{';
+	for (int i = 0; i < b->tasks; i++) {
+		b->ids[i] = (struct rec_slice){at, 8};
+		at += snprintf(at, 10, "t%07d%c", i, i + 1 < b->tasks ? ',' : '}');
+	}
+}
+
+/* No task is BLOCKED at first; then each tenth is, with two blockers. */
+static void snapshots(struct bench *b)
+{
+	name_all(b);
+	compare(b, "snapshot", snapshot_ours, snapshot_bare);
+	compare(b, "ids", ids_ours, ids_bare);
+	bare_do(b->bare, "UPDATE reconciler.tasks SET status='BLOCKED' WHERE id LIKE '%0';"
+			 "INSERT INTO reconciler.blockers(id,task_id,question,status) SELECT 'b'||n||id,id,'why?',"
+			 "CASE n WHEN 1 THEN 'OPEN' ELSE 'RESOLVED' END FROM reconciler.tasks,generate_series(1,2) n "
+			 "WHERE status='BLOCKED'");
+	bare_do(b->bare, "VACUUM ANALYZE reconciler.tasks,reconciler.blockers");
+	compare(b, "blocked", snapshot_ours, blocked_bare);
+	bare_do(b->bare, "DELETE FROM reconciler.blockers;"
+			 "UPDATE reconciler.tasks SET status='READY' WHERE status='BLOCKED'");
+	bare_do(b->bare, "VACUUM FULL ANALYZE reconciler.tasks");
+	free(b->ids);
+	free(b->array);
 }
 
 /* ---- The feed ---- */
@@ -218,7 +306,6 @@ static void fill(struct bench *b)
 int main(int argc, char **argv)
 {
 	struct bench b = {.uri = getenv("REC_TEST_POSTGRES")};
-	struct measure_pairs pairs;
 	struct rec_cursor cursor = {0};
 	if (argc != 3 || !b.uri)
 		measure_die("usage", "with-cluster measure-postgres TASKS CONNECTIONS");
@@ -227,12 +314,7 @@ int main(int argc, char **argv)
 	b.claims = b.tasks < CLAIMS_MAX ? b.tasks : CLAIMS_MAX;
 	b.bare = bare_new(b.uri);
 	fill(&b);
-	measure_pairs_init(&pairs, PAIRS);
-	measure_pairs_run(&pairs, snapshot_ours, snapshot_bare, &b);
-	struct measure_result snapshot = measure_pairs_result(&pairs);
-	measure_pairs_release(&pairs);
-	printf("snapshot_us\t%.0f\nsnapshot_bare_us\t%.0f\nsnapshot_ratio\t%.2f\n", snapshot.a_us, snapshot.b_us,
-	       snapshot.ratio);
+	snapshots(&b);
 	look(&b, &cursor);
 	printf("idle_us\t%.1f\n", idle(&b, &cursor));
 	printf("reaction_us\t%.0f\n", reaction(&b, &cursor));

@@ -171,11 +171,20 @@ static int judge_server(struct rec_postgres *s, struct rec_error *error)
 	return 0;
 }
 
+/* Compiling a statement takes the server longer than any of ours runs, and it would do so for each look at many
+ * tasks. A session behind a pooler is not ours to set. */
+static int tune_session(struct rec_postgres *s, struct rec_error *error)
+{
+	return s->pooled ? 0 : rec_postgres_do(s, "SET jit=off", NULL, error);
+}
+
 static int connect_once(struct rec_postgres *s, struct rec_error *error)
 {
 	int r = start(s, error);
 	if (r == 0)
 		r = judge_server(s, error);
+	if (r == 0)
+		r = tune_session(s, error);
 	if (r == 0)
 		r = rec_postgres_wake_connect(s, error);
 	if (r < 0)

@@ -226,15 +226,15 @@ static int prepare(struct rec_postgres *s, enum rec_postgres_query query, const 
 }
 
 static int send_query(struct rec_postgres *s, enum rec_postgres_query query, const struct rec_postgres_arguments *a,
-		      struct rec_error *error)
+		      bool by_name, struct rec_error *error)
 {
 	const char *name = rec_postgres_query_name(query);
 	int sent, r = usable(s, error);
-	if (r == 0 && !s->pooled && !s->prepared[query])
+	if (r == 0 && by_name && !s->prepared[query])
 		r = prepare(s, query, a, error);
 	if (r < 0)
 		return r;
-	if (s->pooled)
+	if (!by_name)
 		sent = s->pq.PQsendQueryParams(s->connection, rec_postgres_sql(query), a->count, a->types, a->values,
 					       a->lengths, a->formats, 1);
 	else
@@ -245,7 +245,7 @@ static int send_query(struct rec_postgres *s, enum rec_postgres_query query, con
 int rec_postgres_run(struct rec_postgres *s, enum rec_postgres_query query, const struct rec_postgres_arguments *a,
 		     PGresult **ret_result, struct rec_error *error)
 {
-	int r = send_query(s, query, a, error);
+	int r = send_query(s, query, a, !s->pooled, error);
 	return r < 0 ? r : collect(s, rec_postgres_query_name(query), ret_result, error);
 }
 
@@ -283,14 +283,27 @@ static int stream_rows(struct rec_postgres *s, const char *name, rec_postgres_ro
 	}
 }
 
-int rec_postgres_stream(struct rec_postgres *s, enum rec_postgres_query query, const struct rec_postgres_arguments *a,
-			rec_postgres_row_fn *fn, void *context, struct rec_error *error)
+static int stream(struct rec_postgres *s, enum rec_postgres_query query, const struct rec_postgres_arguments *a,
+		  bool by_name, rec_postgres_row_fn *fn, void *context, struct rec_error *error)
 {
-	int r = send_query(s, query, a, error);
+	int r = send_query(s, query, a, by_name, error);
 	if (r < 0)
 		return r;
 	(void)s->pq.PQsetSingleRowMode(s->connection);
 	return stream_rows(s, rec_postgres_query_name(query), fn, context, error);
+}
+
+int rec_postgres_stream(struct rec_postgres *s, enum rec_postgres_query query, const struct rec_postgres_arguments *a,
+			rec_postgres_row_fn *fn, void *context, struct rec_error *error)
+{
+	return stream(s, query, a, !s->pooled, fn, context, error);
+}
+
+int rec_postgres_stream_afresh(struct rec_postgres *s, enum rec_postgres_query query,
+			       const struct rec_postgres_arguments *a, rec_postgres_row_fn *fn, void *context,
+			       struct rec_error *error)
+{
+	return stream(s, query, a, false, fn, context, error);
 }
 
 /* ---- Reads ---- */

@@ -16,7 +16,7 @@ struct rec_slice rec_postgres_text(struct rec_postgres *s, const PGresult *r, in
 	return (struct rec_slice){s->pq.PQgetvalue(r, row, column), (size_t)s->pq.PQgetlength(r, row, column)};
 }
 
-static uint64_t bits_at(const char *bytes, int count)
+uint64_t rec_postgres_bits(const char *bytes, int count)
 {
 	uint64_t bits = 0;
 	for (int i = 0; i < count; i++)
@@ -28,7 +28,7 @@ int64_t rec_postgres_number(struct rec_postgres *s, const PGresult *r, int row, 
 {
 	if (s->pq.PQgetisnull(r, row, column) || s->pq.PQgetlength(r, row, column) != 8)
 		return 0;
-	return (int64_t)bits_at(s->pq.PQgetvalue(r, row, column), 8);
+	return (int64_t)rec_postgres_bits(s->pq.PQgetvalue(r, row, column), 8);
 }
 
 double rec_postgres_double(struct rec_postgres *s, const PGresult *r, int row, int column)
@@ -55,7 +55,7 @@ static int elements_read(struct rec_slice array, struct rec_slice *texts, size_t
 	for (size_t i = 0; i < count; i++) {
 		if (array.length - at < 4)
 			return REC_E_CORRUPT;
-		size_t length = (size_t)bits_at(array.data + at, 4);
+		size_t length = (size_t)rec_postgres_bits(array.data + at, 4);
 		at += 4;
 		if (length > array.length - at)
 			return REC_E_CORRUPT;
@@ -71,9 +71,9 @@ int rec_postgres_texts(struct rec_postgres *s, const PGresult *r, int row, int c
 	struct rec_slice array = rec_postgres_text(s, r, row, column);
 	*ret_texts = NULL;
 	*ret_count = 0;
-	if (!array.data || array.length < ARRAY_HEAD || bits_at(array.data, 4) == 0)
+	if (!array.data || array.length < ARRAY_HEAD || rec_postgres_bits(array.data, 4) == 0)
 		return 0;
-	size_t count = (size_t)bits_at(array.data + 12, 4);
+	size_t count = (size_t)rec_postgres_bits(array.data + 12, 4);
 	if (count > array.length / 4)
 		return rec_fail(error, REC_E_CORRUPT, "%s: a list came in a form that is not PostgreSQL's",
 				s->location);

@@ -18,15 +18,21 @@
 #define LISTED                                                                                                         \
 	"t.id>$1 AND ($2::text[] IS NULL OR t.status=ANY($2) OR ($3 AND t.status<>ALL(" THE_SEVEN "))) "               \
 	"ORDER BY t.id LIMIT $4"
-/* $1: whether blockers count for BLOCKED tasks, $2: for all */
-#define BLOCKER_COUNTS                                                                                                 \
-	"WITH n AS (SELECT b.task_id,count(*) AS total,count(*) FILTER (WHERE NOT " RELEASED ") AS open,"              \
-	"count(*) FILTER (WHERE " RELEASED " AND b.id<>ALL(t.released)) AS fresh "                                     \
-	"FROM reconciler.blockers b JOIN reconciler.tasks t ON t.id=b.task_id "                                        \
-	"WHERE $2 OR ($1 AND t.status='BLOCKED') "
+/* Of a row of a task with one blocker, what it counts for: open, new since the last attempt, released before; NULL: the
+ * task has none. */
+#define KIND(is_new)                                                                                                   \
+	"CASE WHEN b.id IS NULL THEN NULL WHEN NOT " RELEASED " THEN 'o' WHEN " is_new " THEN 'n' ELSE 'r' END"
+/* Of some tasks: how many blockers, how many of them open, how many released since the last attempt, eight bytes each.
+ * $1: whether blockers count for BLOCKED tasks, $2: for all, $3: the ids, $4: attempts too, $5: priorities too. What is
+ * not asked for is not looked up. */
 #define FACTS                                                                                                          \
-	"t.status,t.attempt,EXISTS(SELECT FROM reconciler.claims c WHERE c.task_id=t.id),t.priority,t.is_leaf,"        \
-	"n.total,n.open,n.fresh "
+	"t.status,CASE WHEN $2 OR ($1 AND t.status='BLOCKED') THEN (SELECT int8send(count(*))||"                       \
+	"int8send(count(*) FILTER (WHERE NOT " RELEASED "))||"                                                         \
+	"int8send(count(*) FILTER (WHERE " RELEASED " AND b.id<>ALL(t.released))) "                                    \
+	"FROM reconciler.blockers b WHERE b.task_id=t.id) END,"                                                        \
+	"CASE WHEN $4 THEN t.attempt END,"                                                                             \
+	"CASE WHEN $4 THEN EXISTS(SELECT FROM reconciler.claims c WHERE c.task_id=t.id) END,"                          \
+	"CASE WHEN $5 THEN t.priority END,CASE WHEN $5 THEN t.is_leaf END "
 #define CLAIM_COLUMNS "claim_id,task_id,attempt,batch_id,owner,claimed_at,child_owns_run"
 #define LEASE_LEFT "(extract(epoch FROM l.until-clock_timestamp())*1000000)::bigint"
 #define LINK_KNOWN                                                                                                     \
@@ -83,24 +89,30 @@ static const char *const texts[REC_POSTGRES_QUERY_COUNT] = {
 		"SELECT id FROM reconciler.tasks WHERE id=$1",
 
 	[REC_POSTGRES_SNAPSHOT_ALL] = "SELECT t.id,t.status FROM reconciler.tasks t ORDER BY t.id",
-	[REC_POSTGRES_SNAPSHOT_ALL_FACTS] = BLOCKER_COUNTS "GROUP BY b.task_id) SELECT t.id," FACTS
-							   "FROM reconciler.tasks t LEFT JOIN n ON n.task_id=t.id "
-							   "ORDER BY t.id",
-	[REC_POSTGRES_SNAPSHOT_IDS] = "SELECT w.n,t.status FROM unnest($1) WITH ORDINALITY AS w(id,n) "
-				      "JOIN reconciler.tasks t ON t.id=w.id",
-	[REC_POSTGRES_SNAPSHOT_IDS_FACTS] =
-		BLOCKER_COUNTS "AND t.id=ANY($3) GROUP BY b.task_id) SELECT w.n," FACTS
-			       "FROM unnest($3) WITH ORDINALITY AS w(id,n) JOIN reconciler.tasks t ON t.id=w.id "
-			       "LEFT JOIN n ON n.task_id=t.id",
-
+	/* A task with several blockers comes several times: counting them is cheaper than having them counted. The last
+	 * column of a row is far away, so it is fetched only where it matters. To the server that looks costly, and a
+	 * costly statement is compiled, unless we may tell it not to: behind a pooler the next one serves. */
+	[REC_POSTGRES_SNAPSHOT_ALL_BLOCKED] =
+		"SELECT t.id,t.status," KIND("(SELECT b.id<>ALL(r.released) FROM reconciler.tasks r WHERE "
+					     "r.ctid=t.ctid)") " FROM "
+							       "reconciler.tasks t LEFT JOIN reconciler.blockers b ON "
+							       "b.task_id=t.id AND t.status='BLOCKED' "
+							       "ORDER BY t.id",
+	/* $1: whether blockers count for BLOCKED tasks, $2: for all. */
+	[REC_POSTGRES_SNAPSHOT_ALL_FACTS] = "SELECT t.id,t.status," KIND(
+		"b.id<>ALL(t.released)") ",t.attempt,c.task_id IS NOT NULL,t.priority,t.is_leaf "
+					 "FROM reconciler.tasks t LEFT JOIN reconciler.claims c ON c.task_id=t.id "
+					 "LEFT JOIN reconciler.blockers b ON b.task_id=t.id AND ($2 OR ($1 AND "
+					 "t.status='BLOCKED')) "
+					 "ORDER BY t.id",
+	/* The server looks up what it is asked for, or reads the table, and knows well which is cheaper; with a join it
+	 * does not. */
+	[REC_POSTGRES_SNAPSHOT_MANY] = "SELECT t.id," FACTS "FROM reconciler.tasks t WHERE t.id=ANY($3)",
 	/* Lookups, whatever the server thinks of its tables: its statistics are old where much is written. */
 	[REC_POSTGRES_SNAPSHOT_FEW] =
-		"SELECT w.n,t.status,t.attempt,EXISTS(SELECT FROM reconciler.claims c WHERE c.task_id=t.id),t.priority,"
-		"t.is_leaf,n.total,n.open,n.fresh FROM unnest($3) WITH ORDINALITY AS w(id,n) "
-		"CROSS JOIN LATERAL (SELECT * FROM reconciler.tasks t WHERE t.id=w.id OFFSET 0) t "
-		"CROSS JOIN LATERAL (SELECT count(*) AS total,count(*) FILTER (WHERE NOT " RELEASED ") AS open,"
-		"count(*) FILTER (WHERE " RELEASED " AND b.id<>ALL(t.released)) AS fresh FROM reconciler.blockers b "
-		"WHERE b.task_id=t.id AND ($2 OR ($1 AND t.status='BLOCKED'))) n",
+		"SELECT w.n," FACTS "FROM unnest($3) WITH ORDINALITY AS w(id,n) CROSS JOIN LATERAL "
+		"(SELECT t.id,t.status,t.released,t.attempt,t.priority,t.is_leaf "
+		"FROM reconciler.tasks t WHERE t.id=w.id OFFSET 0) t",
 
 	[REC_POSTGRES_BLOCKER_FIND] = "SELECT id FROM reconciler.blockers WHERE id>=$1 ORDER BY id LIMIT $2",
 	[REC_POSTGRES_BLOCKER_GET] = "SELECT " BLOCKER_COLUMNS " FROM reconciler.blockers b WHERE b.id=$1",

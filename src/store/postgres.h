@@ -23,7 +23,7 @@
 #define REC_POSTGRES_QUERIES(X) \
 	X(TASK_GET) X(TASK_LIST) X(TASK_LIST_BLOCKERS) X(TASK_FIND) X(TASK_EXISTS) X(TASK_OF_URL) X(TASK_INSERT) \
 	X(TASK_EDIT) X(TASK_DELETE) X(TASK_SET_STATUS) X(TASK_SET_UNRECOGNISED) X(TASK_PARENT) X(TASK_CHILDREN) \
-	X(TASK_MARK) X(SNAPSHOT_ALL) X(SNAPSHOT_ALL_FACTS) X(SNAPSHOT_IDS) X(SNAPSHOT_IDS_FACTS) X(SNAPSHOT_FEW) \
+	X(TASK_MARK) X(SNAPSHOT_ALL) X(SNAPSHOT_ALL_BLOCKED) X(SNAPSHOT_ALL_FACTS) X(SNAPSHOT_MANY) X(SNAPSHOT_FEW) \
 	X(BLOCKER_FIND) X(BLOCKER_GET) X(BLOCKERS_OF_TASK) X(BLOCKER_LIST) X(BLOCKER_INSERT) X(BLOCKER_ANSWER) \
 	X(BLOCKER_RESOLVE) \
 	X(EVENT_INSERT) X(EVENT_LIST) X(CLAIM_INSERT) X(CLAIM_FINISH) X(CLAIM_RELEASE) X(CLAIM_TAKE) X(CLAIM_LIST) X(LEASE_RENEW) X(LEASE_GET) \
@@ -66,6 +66,7 @@ struct rec_postgres {
 	struct rec_postgres_counters counters, counters_before;
 	char xid[24];             /* of the group, to learn how a commit ended whose answer got lost */
 	uint64_t generation;      /* of the feed */
+	bool small;               /* when all tasks were last looked at, they were few */
 	int wake_fd;              /* an epoll descriptor (or a timer, if pooled) that outlives connections; -1 */
 	int heard_fd;             /* in it: readable once a notification came behind an answer; -1 */
 	int64_t patience_end_us;  /* boot clock: nothing is waited for any longer; INT64_MAX: no such end */
@@ -130,6 +131,10 @@ typedef int rec_postgres_row_fn(struct rec_postgres *s, const PGresult *row, int
 				struct rec_error *error);
 int rec_postgres_stream(struct rec_postgres *s, enum rec_postgres_query query, const struct rec_postgres_arguments *a,
 			rec_postgres_row_fn *fn, void *context, struct rec_error *error);
+/* The same, planned for these arguments and for the tables as they are now: for what may read much. */
+int rec_postgres_stream_afresh(struct rec_postgres *s, enum rec_postgres_query query,
+			       const struct rec_postgres_arguments *a, rec_postgres_row_fn *fn, void *context,
+			       struct rec_error *error);
 void rec_postgres_clear(struct rec_postgres *s, PGresult *result);
 
 /* Outside a group: connects, runs `body`, and once more on a new connection if it was lost before *told became true.
@@ -145,6 +150,7 @@ bool rec_postgres_null(struct rec_postgres *s, const PGresult *r, int row, int c
 int64_t rec_postgres_number(struct rec_postgres *s, const PGresult *r, int row, int column); /* NULL: 0 */
 double rec_postgres_double(struct rec_postgres *s, const PGresult *r, int row, int column);
 bool rec_postgres_bool(struct rec_postgres *s, const PGresult *r, int row, int column);
+uint64_t rec_postgres_bits(const char *bytes, int count); /* most significant first */
 /* A text[] into `arena`. */
 int rec_postgres_texts(struct rec_postgres *s, const PGresult *r, int row, int column, struct rec_arena *arena,
 		       const struct rec_slice **ret_texts, size_t *ret_count, struct rec_error *error);

@@ -493,10 +493,66 @@ static void test_location__shows_what_opens_the_store_again(void **state)
 	}
 }
 
+/* ---- Snapshots ---- */
+
+/* Of the two ids, wherever they are among others that no task has. */
+static void assert_facts(struct fixture *f, struct rec_store *s, unsigned fields, size_t count)
+{
+	struct rec_slice *ids = rec_zalloc(NULL, count + 1, sizeof *ids);
+	struct rec_snapshot taken;
+	assert_non_null(ids);
+	for (size_t i = 0; i < count; i++)
+		ids[i] = i % 2 ? S("blocked") : i % 4 ? S("foreign") : S("nobody");
+	expect(f, 0, rec_store_snapshot(s, count ? ids : NULL, count, fields, &taken, &f->error));
+	assert_int_equal(taken.count, count ? count : 2);
+	for (size_t i = 0; i < taken.count; i++) {
+		const struct rec_fact *fact = &taken.facts[i];
+		bool blocked = rec_slice_equal(taken.ids[i], S("blocked"));
+		bool foreign = rec_slice_equal(taken.ids[i], S("foreign")), all = fields & REC_SNAPSHOT_ALL_BLOCKERS;
+		bool counted = blocked ? fields & (REC_SNAPSHOT_BLOCKERS | REC_SNAPSHOT_ALL_BLOCKERS) : foreign && all;
+		assert_int_equal(fact->status, blocked   ? REC_BLOCKED
+					       : foreign ? REC_STATUS_UNRECOGNISED
+							 : REC_STATUS_ABSENT);
+		assert_int_equal(fact->blockers_total, !counted ? 0 : blocked ? 4 : 1);
+		assert_int_equal(fact->blockers_open, counted ? 1 : 0);
+		assert_int_equal(fact->blockers_new, counted && blocked ? 2 : 0);
+		assert_true(
+			rec_slice_equal(rec_snapshot_raw(&taken, i), foreign ? S("WAITING") : (struct rec_slice){0}));
+	}
+	rec_snapshot_release(&taken);
+	rec_free(NULL, ids);
+}
+
+static void test_snapshot__however_it_is_asked_the_facts_are_the_same(void **state)
+{
+	struct fixture *f = *state;
+	struct rec_store *pooled;
+	static const unsigned fields[] = {0, REC_SNAPSHOT_BLOCKERS, REC_SNAPSHOT_ALL_BLOCKERS,
+					  REC_SNAPSHOT_BLOCKERS | REC_SNAPSHOT_ATTEMPT | REC_SNAPSHOT_PRIORITY};
+	static const size_t counts[] = {0, 1, 4, 300};
+	sql(f->other,
+	    "ALTER TABLE reconciler.tasks DROP CONSTRAINT tasks_status;"
+	    "INSERT INTO reconciler.tasks(id,title,status,released) "
+	    "VALUES('blocked','a task','BLOCKED','{old,gone}'),('foreign','a task','WAITING','{}');"
+	    "INSERT INTO reconciler.blockers(id,task_id,question,status) VALUES('old','blocked','?','RESOLVED'),"
+	    "('open','blocked','?','OPEN'),('new','blocked','?','ANSWERED'),"
+	    "('newer','blocked','?','RESOLVED'),('other','foreign','?','OPEN')");
+	f->options.pooled = true;
+	expect(f, 0, rec_store_open(server(), &f->options, &pooled, &f->error));
+	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+		for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
+			assert_facts(f, f->store, fields[i], counts[k]);
+			assert_facts(f, f->store, fields[i], counts[k]); /* by the plan that was kept */
+			assert_facts(f, pooled, fields[i], counts[k]);
+		}
+	rec_store_close(pooled);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
+		TEST(test_snapshot__however_it_is_asked_the_facts_are_the_same),
 		TEST(test_feed__a_commit_that_becomes_visible_late_is_not_missed),
 		TEST(test_feed__a_program_waits_for_our_group),
 		TEST(test_feed__what_is_truncated_means_a_snapshot),
