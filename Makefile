@@ -88,6 +88,7 @@ sim: ## SEEDS (100000) simulated worlds, all small ones, and the faults they mus
 	@ninja -C build-check tests/sim/sim-random tests/sim/sim-small tests/sim/sim-planted
 	@build-check/tests/sim/sim-planted
 	@build-check/tests/sim/sim-small
+	@build-check/tests/sim/sim-random -H $$(date +%s) $$(($(SEEDS) / 4))
 	@build-check/tests/sim/sim-random $$(date +%s) $(SEEDS)
 
 coverage: ## which lines the tests reach (build-coverage/meson-logs)

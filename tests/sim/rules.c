@@ -255,6 +255,15 @@ void sim_rules_after_turn(struct sim_conductor *c)
 
 /* ---- When a batch ends ---- */
 
+/* Others may write between its last look and its end. */
+static bool is_alone(const struct sim_conductor *c)
+{
+	for (int i = 0; i < SIM_CONDUCTORS_MAX; i++)
+		if (i != c->index && c->w->conductors[i].alive)
+			return false;
+	return true;
+}
+
 /* What the batch believes at its end is what is stored, as far as nobody disturbs. */
 static void member_check(struct sim *w, const struct rec_machine *m, uint32_t task)
 {
@@ -267,8 +276,7 @@ static void member_check(struct sim *w, const struct rec_machine *m, uint32_t ta
 		sim_broken(w, "the batch ends while %s runs", id);
 	if (phase == REC_PHASE_HELD && believed != stored)
 		sim_broken(w, "%s is held as %s, but it is %s", id, rec_status_text(believed), rec_status_text(stored));
-	bool alone = w->options.conductors == 1; /* others may write between the last look and the end */
-	if (phase == REC_PHASE_FINISHED && stored == REC_FAILED && believed != REC_FAILED && alone)
+	if (phase == REC_PHASE_FINISHED && stored == REC_FAILED && believed != REC_FAILED)
 		sim_broken(w, "%s counts as %s, but it has failed", id, rec_status_text(believed));
 	if (phase == REC_PHASE_FINISHED && believed != stored && !rec_status_terminal(stored))
 		sim_say(w, "%s: finished as %s, stored %s", id, rec_status_text(believed), rec_status_text(stored));
@@ -288,7 +296,7 @@ void sim_rules_at_batch_end(struct sim_conductor *c)
 	if ((outcome == REC_BATCH_COMPLETED) != all_well)
 		sim_broken(w, "%s ends as %s, but %s is well", c->batch_id, rec_batch_status_text(outcome),
 			   all_well ? "all" : "not all");
-	for (uint32_t i = 0; w->quiet && i < rec_machine_count(m); i++)
+	for (uint32_t i = 0; w->quiet && is_alone(c) && i < rec_machine_count(m); i++)
 		if (rec_machine_member(m, i))
 			member_check(w, m, i);
 }
