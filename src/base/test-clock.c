@@ -30,6 +30,20 @@ static void test_clock__the_manual_one_stands_still_until_moved(void **state)
 	assert_int_equal(m.clock.monotonic_us(m.clock.context), 25);
 }
 
+static void test_boot__counts_on_in_sleep_or_is_the_other_clock(void **state)
+{
+	(void)state;
+	struct timespec boot;
+	struct rec_clock_manual m;
+	assert_int_equal(clock_gettime(CLOCK_BOOTTIME, &boot), 0);
+	int64_t before = (int64_t)boot.tv_sec * 1000000 + boot.tv_nsec / 1000;
+	assert_in_range(rec_clock_boot_us(&rec_clock_real), before, before + 60 * INT64_C(1000000));
+	rec_clock_manual_init(&m, 1000);
+	rec_clock_manual_advance(&m, 25);
+	m.clock.boot_us = NULL;
+	assert_int_equal(rec_clock_boot_us(&m.clock), 25);
+}
+
 static void test_random__does_not_repeat(void **state)
 {
 	(void)state;
@@ -74,6 +88,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_clock__the_real_one_tells_the_time),
 		cmocka_unit_test(test_clock__the_manual_one_stands_still_until_moved),
+		cmocka_unit_test(test_boot__counts_on_in_sleep_or_is_the_other_clock),
 		cmocka_unit_test(test_random__does_not_repeat),
 		cmocka_unit_test(test_uuid__is_version_four_in_lower_case),
 		cmocka_unit_test(test_uuid_new__gives_another_each_time),
