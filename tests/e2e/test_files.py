@@ -298,7 +298,8 @@ class Format(Files):
         for change, sound in [({}, True), ({"mine": 1}, True), ({"priority": None}, True), ({"depends_on": ["a"]}, True),
                               ({"blockers": [{"question": "?"}]}, True), ({"priority": "urgent"}, False),
                               ({"title": 5}, False), ({"depends_on": "a"}, False), ({"depends_on": [1]}, False),
-                              ({"blockers": {}}, False), ({"created_at": "soon"}, False), ({"is_leaf": "no"}, False),
+                              ({"blockers": {}}, False), ({"created_at": "soon"}, False),
+                              ({"created_at": f"2026-01-01T00:00:00.{'0' * 50}Z"}, False), ({"is_leaf": "no"}, False),
                               ({"blockers": [{"question": "?", "status": "open"}]}, False), ({"lineage": [1]}, False)]:
             task = dict(good, **change)
             self.assertEqual(validator.is_valid(task), sound, task)
