@@ -120,7 +120,7 @@ static const char *const texts[REC_POSTGRES_QUERY_COUNT] = {
 					  "AND NOT ($2 AND " RELEASED ") ORDER BY b.created_at,b.id",
 	[REC_POSTGRES_BLOCKER_LIST] = "SELECT " BLOCKER_COLUMNS " FROM reconciler.blockers b "
 				      "WHERE NOT ($1 AND " RELEASED ") ORDER BY b.created_at,b.id",
-	/* A row: whether the task is there, and whether the blocker is. */
+	/* A row: whether it was put in, and whether its task is there. */
 	[REC_POSTGRES_BLOCKER_INSERT] =
 		"WITH i AS (INSERT INTO reconciler.blockers(id,task_id,question,answer,status,created_at,answered_at,"
 		"created_by) SELECT $1,t.id,$3,$4,$5,$6,$7,$8 FROM reconciler.tasks t WHERE t.id=$2 "

@@ -166,7 +166,6 @@ int rec_postgres_task_keep(struct rec_arena *arena, struct rec_task *task, struc
 void rec_postgres_blocker_row(struct rec_postgres *s, const PGresult *r, int row, int column,
 			      struct rec_blocker *blocker);
 int rec_postgres_blocker_keep(struct rec_arena *arena, struct rec_blocker *blocker, struct rec_error *error);
-int rec_postgres_blocker_add(struct rec_postgres *s, const struct rec_blocker *blocker, struct rec_error *error);
 
 /* Columns of a task's row, in the order of TASK_COLUMNS in postgres-sql.c. */
 enum {
