@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #define STATEMENT_MS 20000 /* beyond the wait for the lock; the longest statement prunes old rows */
+#define IDLE_MS 15000      /* between two statements of a group: a host that was cut off keeps nobody from writing */
 
 /* ---- Groups ---- */
 
@@ -20,10 +21,11 @@ static int begin_transaction(struct rec_postgres *s, struct rec_error *error)
 	long long limit = s->base.busy_timeout_ms, wall = s->base.clock->wall_us(s->base.clock->context);
 	snprintf(sql, sizeof sql,
 		 "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;"
-		 "SET LOCAL lock_timeout=%lld;SET LOCAL statement_timeout=%lld;SET LOCAL reconciler.now_us='%lld';"
+		 "SET LOCAL lock_timeout=%lld;SET LOCAL statement_timeout=%lld;"
+		 "SET LOCAL idle_in_transaction_session_timeout=%d;SET LOCAL reconciler.now_us='%lld';"
 		 "LOCK TABLE reconciler.writer IN EXCLUSIVE MODE;"
 		 "SELECT pg_current_xact_id()::text,claim_id,event_seq FROM reconciler.counters",
-		 limit, limit + STATEMENT_MS, wall);
+		 limit, limit + STATEMENT_MS, IDLE_MS, wall);
 	int r = rec_postgres_do(s, sql, &row, error);
 	if (r < 0)
 		return r;

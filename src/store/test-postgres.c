@@ -365,8 +365,13 @@ static void test_lost__a_silent_server_is_waited_for_no_longer_than_is_allowed(v
 static void test_lost__a_group_is_gone_as_a_whole(void **state)
 {
 	struct fixture *f = *state;
+	PGresult *row = NULL;
 	struct rec_snapshot snapshot;
 	expect(f, 0, rec_store_begin(f->store, &f->error));
+	expect(f, 0,
+	       rec_postgres_do(rec_postgres_of(f->store), "SHOW idle_in_transaction_session_timeout", &row, &f->error));
+	assert_string_equal(PQgetvalue(row, 0, 0), "15s"); /* a host that was cut off keeps nobody from writing */
+	PQclear(row);
 	expect(f, 0, add(f, f->store, "a"));
 	cut_session(f);
 	expect(f, REC_E_BUSY, add(f, f->store, "b"));
