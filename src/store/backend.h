@@ -72,6 +72,10 @@ struct rec_store_ops {
 	/* claims: the status itself is written by the wrapper with write_status afterwards (READY -> IN_PROGRESS), so
 	 * claim_add only adds the row (REC_EXISTS), records the released blockers, makes the runs row. */
 	int (*claim_add)(struct rec_store *s, struct rec_claim *claim, struct rec_error *error);
+	/* instead of claim_add (one of the two): all of it at once, the status too: 0, REC_NOT_FOUND, REC_CONFLICT (+
+	 * *now), REC_EXISTS; the task's parent into `arena` (data == NULL: none), which the wrapper rolls up */
+	int (*claim)(struct rec_store *s, struct rec_claim *claim, struct rec_arena *arena,
+		     struct rec_slice *ret_parent, enum rec_status *now, struct rec_error *error);
 	/* removes the claim, records the attempt (finish) or frees its number and forgets the blockers it recorded
 	 * (release: finish == NULL), closes or removes the runs row; gives the task id. REC_NOT_FOUND */
 	int (*claim_end)(struct rec_store *s, int64_t claim_id, const struct rec_finish *finish,

@@ -29,13 +29,27 @@ static int claim_write(struct rec_store *s, struct rec_claim *claim, struct rec_
 	return r;
 }
 
+static int claim_row(struct rec_store *s, struct rec_claim *claim, struct rec_arena *arena, enum rec_status *now,
+		     struct rec_error *error)
+{
+	struct rec_slice parent = {0};
+	int r;
+	if (!s->ops->claim) {
+		r = claim_look(s, claim->task_id, arena, &parent, now, error);
+		return r ? r : claim_write(s, claim, parent, error);
+	}
+	r = s->ops->claim(s, claim, arena, &parent, now, error);
+	if (r == 0 && parent.data)
+		r = rec_rollup_from(s, claim->task_id, parent, s->on_rollup, s->rollup_context, error);
+	return r;
+}
+
 int rec_store_claim(struct rec_store *s, struct rec_claim *claim, enum rec_status *ret_now, struct rec_error *error)
 {
 	bool own;
 	char time[REC_TIMESTAMP_BYTES];
 	enum rec_status now = REC_STATUS_ABSENT;
 	struct rec_arena arena;
-	struct rec_slice parent = {0};
 	int r = rec_write_enter(s, &own, error);
 	if (r < 0)
 		return r;
@@ -45,9 +59,7 @@ int rec_store_claim(struct rec_store *s, struct rec_claim *claim, enum rec_statu
 	r = rec_argument_claim(claim, error);
 	rec_arena_init(&arena, s->allocator);
 	if (r == 0)
-		r = claim_look(s, claim->task_id, &arena, &parent, &now, error);
-	if (r == 0)
-		r = claim_write(s, &complete, parent, error);
+		r = claim_row(s, &complete, &arena, &now, error);
 	rec_arena_release(&arena);
 	r = rec_write_leave(s, "claim", own, r, REC_MAY(REC_NOT_FOUND) | REC_MAY(REC_CONFLICT) | REC_MAY(REC_EXISTS),
 			    error);

@@ -1,26 +1,47 @@
 /* postgres-claims.c - claims and what attempts leave behind. The task's row holds the number of its last attempt and
  * the blockers that were released when that was claimed; the claim's row holds those of the attempt before, so that
- * a release can put them back. Making and ending a claim is one statement each. */
+ * a release can put them back. Making a claim, the status included, is one statement, and ending it another. */
 #include "store/postgres.h"
 
-int rec_postgres_claim_add(struct rec_store *store, struct rec_claim *claim, struct rec_error *error)
+/* What the row of the claim says: the task's status and parent as they were, and the attempt if there is one. */
+static int judge_claim(struct rec_postgres *s, const PGresult *row, struct rec_claim *claim, struct rec_arena *arena,
+		       struct rec_slice *ret_parent, enum rec_status *now, struct rec_error *error)
+{
+	if (s->pq.PQntuples(row) == 0)
+		return REC_NOT_FOUND;
+	enum rec_status status = rec_status_parse(rec_postgres_text(s, row, 0, 0));
+	struct rec_slice parent = rec_postgres_text(s, row, 0, 1);
+	struct rec_slice *const one[] = {&parent, NULL};
+	*now = status;
+	if (status != REC_READY)
+		return REC_CONFLICT;
+	if (rec_postgres_null(s, row, 0, 2))
+		return REC_EXISTS;
+	claim->claim_id = ++s->counters.claim_id;
+	claim->attempt = (uint32_t)rec_postgres_number(s, row, 0, 2);
+	int r = rec_postgres_keep(arena, one, error);
+	if (r == 0)
+		*ret_parent = parent;
+	return r;
+}
+
+int rec_postgres_claim(struct rec_store *store, struct rec_claim *claim, struct rec_arena *arena,
+		       struct rec_slice *ret_parent, enum rec_status *now, struct rec_error *error)
 {
 	struct rec_postgres *s = rec_postgres_of(store);
 	struct rec_postgres_arguments a = {0};
 	PGresult *row = NULL;
+	char time[REC_TIMESTAMP_BYTES];
 	rec_postgres_put_number(&a, s->counters.claim_id + 1);
 	rec_postgres_put_text(&a, claim->task_id);
 	rec_postgres_put_text(&a, claim->batch_id);
 	rec_postgres_put_text(&a, claim->owner);
 	rec_postgres_put_text(&a, claim->claimed_at);
 	rec_postgres_put_bool(&a, claim->child_owns_run);
+	rec_postgres_put_text(&a, rec_store_now(store, time));
 	int r = rec_postgres_run(s, REC_POSTGRES_CLAIM_INSERT, &a, &row, error);
-	if (r == 0 && s->pq.PQntuples(row) == 0)
-		r = REC_EXISTS;
-	if (r == 0) {
-		claim->claim_id = ++s->counters.claim_id;
-		claim->attempt = (uint32_t)rec_postgres_number(s, row, 0, 0);
-	}
+	if (r == 0)
+		r = judge_claim(s, row, claim, arena, ret_parent, now, error);
 	rec_postgres_clear(s, row);
 	return r;
 }

@@ -145,13 +145,15 @@ static const char *const texts[REC_POSTGRES_QUERY_COUNT] = {
 		"observation,detail,attempt,blockers_total,blockers_open,blockers_new,exit_code,exit_signal,survivors "
 		"FROM reconciler.events WHERE seq>$1 ORDER BY seq LIMIT $2",
 
+	/* A row: the task as it was, and the attempt unless it was claimed already or is not ready. */
 	[REC_POSTGRES_CLAIM_INSERT] =
 		"WITH c AS (INSERT INTO reconciler.claims(" CLAIM_COLUMNS ",before) "
 		"SELECT $1,t.id,t.attempt+1,$3,$4,$5,$6,t.released FROM reconciler.tasks t WHERE t.id=$2 "
-		"ON CONFLICT (task_id) DO NOTHING RETURNING attempt),"
-		"u AS (UPDATE reconciler.tasks t SET attempt=c.attempt,released="
+		"AND t.status='READY' ON CONFLICT (task_id) DO NOTHING RETURNING attempt),"
+		"u AS (UPDATE reconciler.tasks t SET status='IN_PROGRESS',updated_at=$7,attempt=c.attempt,released="
 		"ARRAY(SELECT b.id FROM reconciler.blockers b WHERE b.task_id=$2 AND " RELEASED ") "
-		"FROM c WHERE t.id=$2) SELECT attempt FROM c",
+		"FROM c WHERE t.id=$2) "
+		"SELECT t.status,t.parent_id,c.attempt FROM reconciler.tasks t LEFT JOIN c ON true WHERE t.id=$2",
 	[REC_POSTGRES_CLAIM_FINISH] =
 		"WITH c AS (DELETE FROM reconciler.claims WHERE claim_id=$1 RETURNING *),"
 		"a AS (INSERT INTO reconciler.attempts(task_id,number,batch_id,claim_id,claimed_at,ended_at,ended_us,"

@@ -228,7 +228,8 @@ int rec_postgres_blocker_resolve(struct rec_store *s, struct rec_slice id, struc
 int rec_postgres_event_add(struct rec_store *s, const struct rec_event *event, struct rec_error *error);
 int rec_postgres_events(struct rec_store *s, int64_t since, uint64_t limit, rec_event_fn *fn, void *context,
 			struct rec_error *error);
-int rec_postgres_claim_add(struct rec_store *s, struct rec_claim *claim, struct rec_error *error);
+int rec_postgres_claim(struct rec_store *s, struct rec_claim *claim, struct rec_arena *arena,
+		       struct rec_slice *ret_parent, enum rec_status *now, struct rec_error *error);
 int rec_postgres_claim_end(struct rec_store *s, int64_t claim_id, const struct rec_finish *finish,
 			   struct rec_arena *arena, struct rec_slice *ret_task_id, struct rec_error *error);
 int rec_postgres_claim_take(struct rec_store *s, int64_t claim_id, struct rec_slice from, struct rec_slice owner,
