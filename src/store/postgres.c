@@ -146,6 +146,34 @@ static int migrate(struct rec_postgres *s, struct rec_error *error)
 	return r;
 }
 
+/* A schema of which a part was lost is not made again: what was in it is lost too, and somebody should know. Only the
+ * version can be written again, there being but one that has all of this. */
+static int mend(struct rec_postgres *s, struct schema *schema, struct rec_error *error)
+{
+	static const char look[] =
+		"SELECT string_agg(name,', ' ORDER BY name) FILTER (WHERE to_regclass('reconciler.'||name) IS NULL),"
+		"count(to_regclass('reconciler.'||name)) FROM "
+		"(VALUES('meta'),('writer'),('counters'),('feed'),('tasks'),"
+		"('blockers'),('claims'),('leases'),('attempts'),('events'),('batches'),('batch_tasks'),('links'),"
+		"('cursors'),('changes')) AS w(name)";
+	PGresult *row = NULL;
+	int r = rec_postgres_do(s, look, &row, error);
+	bool whole = r == 0 && s->pq.PQgetisnull(row, 0, 0);
+	bool none = r == 0 && strcmp(s->pq.PQgetvalue(row, 0, 1), "0") == 0;
+	if (r == 0 && !whole && !none)
+		r = rec_fail(
+			error, REC_E_SCHEMA,
+			"%s: tables of the schema reconciler are gone: %s (restore a copy; or DROP SCHEMA reconciler "
+			"CASCADE, which forgets the others too, and run `reconciler init`)",
+			s->location, s->pq.PQgetvalue(row, 0, 0));
+	rec_postgres_clear(s, row);
+	if (r < 0 || !whole || schema->version)
+		return r;
+	r = rec_postgres_do(s, "INSERT INTO reconciler.meta VALUES('schema_version','1') ON CONFLICT DO NOTHING", NULL,
+			    error);
+	return r == 0 ? schema_look(s, schema, error) : r;
+}
+
 /* What belongs to this host, and to this store on it: slots, logs, a configuration. NULL where nobody says where such
  * things are kept. */
 static int choose_directory(struct rec_postgres *s, const char *store_id, struct rec_error *error)
@@ -178,6 +206,8 @@ static int attach(struct rec_postgres *s, struct rec_error *error)
 	int r = rec_postgres_connect(s, error);
 	if (r == 0)
 		r = schema_look(s, &schema, error);
+	if (r == 0 && s->base.info.mode == REC_STORE_INIT)
+		r = mend(s, &schema, error);
 	if (r == 0 && schema.version < REC_POSTGRES_VERSION && s->base.info.mode == REC_STORE_INIT) {
 		r = migrate(s, error);
 		if (r == 0)

@@ -436,6 +436,22 @@ static int say(void *context, const char *kind, const char *sentence)
 	return 0;
 }
 
+static void test_schema__init_writes_a_lost_version_and_names_lost_tables(void **state)
+{
+	struct fixture *f = *state;
+	struct rec_store *store = NULL;
+	sql(f->other, "DELETE FROM reconciler.meta WHERE key='schema_version'");
+	expect(f, REC_E_UNINITIALISED, rec_store_open(server(), &f->options, &store, &f->error));
+	f->options.mode = REC_STORE_INIT;
+	expect(f, 0, rec_store_open(server(), &f->options, &store, &f->error));
+	rec_store_close(store);
+	sql(f->other, "DROP TABLE reconciler.changes; DROP TABLE reconciler.claims");
+	expect(f, REC_E_SCHEMA, rec_store_open(server(), &f->options, &store, &f->error));
+	assert_non_null(strstr(f->error.message, "gone: changes, claims (restore a copy"));
+	sql(f->other, "DROP TABLE reconciler.meta");
+	expect(f, REC_E_SCHEMA, rec_store_open(server(), &f->options, &store, &f->error));
+}
+
 static void test_schema__what_is_missing_is_told_to_the_doctor(void **state)
 {
 	struct fixture *f = *state;
@@ -573,6 +589,7 @@ int main(void)
 		TEST(test_lost__a_commit_that_cannot_be_is_told),
 		TEST(test_schema__a_newer_one_is_refused_with_both_versions),
 		TEST(test_schema__without_one_only_init_goes_on),
+		TEST(test_schema__init_writes_a_lost_version_and_names_lost_tables),
 		TEST(test_schema__what_is_missing_is_told_to_the_doctor),
 		TEST(test_schema__least_rights_do),
 		TEST(test_location__shows_what_opens_the_store_again),
