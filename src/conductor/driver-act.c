@@ -464,6 +464,7 @@ static int group_do(struct rec_driver *d, const struct rec_plan *plan, struct re
 	r = r ? r : group_write(d, plan, &problem);
 	if (r == 0) {
 		d->commits++;
+		rec_driver_store_answered(d);
 		group_taken(d);
 		rec_machine_stored(d->m);
 		group_clear(d);

@@ -65,7 +65,7 @@ static void lose(struct rec_driver *d)
 {
 	struct rec_error why = {0};
 	d->lease_lost = true;
-	(void)rec_fail(&why, REC_E_BUSY,
+	(void)rec_fail(&why, REC_E_IO,
 		       "could not be renewed in time: what runs is stopped before others may take it over "
 		       "(`reconciler resume` goes on with the batch)");
 	rec_driver_note_error(d, "lease", &why);
@@ -82,6 +82,7 @@ static int renew(struct rec_driver *d, struct rec_error *error)
 		d->lease_end_us = end_of(d, asked_us);
 		slots_tell(d, asked_us);
 		d->renew_pause_us = 0;
+		rec_driver_store_answered(d);
 		d->renew_due_us =
 			rec_driver_now(d).monotonic_us + (every_us < RENEW_EVERY_US ? every_us : RENEW_EVERY_US);
 		return 0;

@@ -13,6 +13,7 @@
 #define LOOK_FIELDS (REC_SNAPSHOT_ALL_BLOCKERS | REC_SNAPSHOT_ATTEMPT | REC_SNAPSHOT_PRIORITY)
 #define RESCAN_INTERVAL_US (10 * 60 * INT64_C(1000000))
 #define RECOVER_INTERVAL_US (30 * INT64_C(1000000))
+#define AWAY_TELL_US (60 * INT64_C(1000000))
 #define PAUSE_FIRST_US INT64_C(100000)
 #define PAUSE_MAX_US (30 * INT64_C(1000000))
 
@@ -111,6 +112,9 @@ struct rec_driver {
 	struct rec_reconciled written; /* since, as the batch's row has it */
 	uint64_t errors, errors_written, bugs, commits;
 	char last_error[256]; /* of a check; to be written to the log */
+	int64_t away_tell_us;
+	uint64_t untold;
+	bool away; /* the store was, when it was asked last */
 	bool drained, forced;
 	bool stopping; /* what runs was told to stop, which goes on without the store */
 	int64_t stop_due_us;
@@ -127,6 +131,8 @@ struct rec_now rec_driver_now(const struct rec_driver *d);
 bool rec_driver_may_pass(int code);
 /* Counts a failure that may pass and tells it. */
 void rec_driver_note_error(struct rec_driver *d, const char *doing, const struct rec_error *error);
+/* After something that it failed to do while it was away. */
+void rec_driver_store_answered(struct rec_driver *d);
 /* Doubles a pause, and says when it is over. */
 int64_t rec_driver_pause(struct rec_driver *d, int64_t *pause_us);
 

@@ -359,7 +359,7 @@ struct stray *rec_driver_stray_find(struct rec_driver *d, uint32_t slot, int64_t
 static void stray_note(struct rec_driver *d, int64_t claim_id)
 {
 	struct rec_error why;
-	(void)rec_fail(&why, REC_E_BUSY, "claim %lld is gone or another's, but its process still ran: it is ended",
+	(void)rec_fail(&why, REC_E_IO, "claim %lld is gone or another's, but its process still ran: it is ended",
 		       (long long)claim_id);
 	rec_driver_note_error(d, "recovery", &why);
 }

@@ -29,16 +29,42 @@ int64_t rec_driver_pause(struct rec_driver *d, int64_t *pause_us)
 	return rec_driver_now(d).monotonic_us + *pause_us;
 }
 
-void rec_driver_note_error(struct rec_driver *d, const char *doing, const struct rec_error *error)
+static void tell_trouble(struct rec_driver *d, const char *detail)
 {
-	d->errors++;
-	(void)snprintf(d->last_error, sizeof d->last_error, "%s: %.200s", doing, error->message);
 	if (d->options.tell)
 		d->options.tell(d->options.context, &(struct rec_event){
 							    .event = rec_slice_of("RECONCILIATION_ERROR"),
 							    .batch_id = d->options.batch_id,
-							    .detail = rec_slice_of(d->last_error),
+							    .detail = rec_slice_of(detail),
 						    });
+}
+
+/* A store that is away fails whatever is tried, again and again: that is told once, and then once a minute. */
+void rec_driver_note_error(struct rec_driver *d, const char *doing, const struct rec_error *error)
+{
+	int64_t now_us = rec_driver_now(d).monotonic_us;
+	bool away = error->code == REC_E_BUSY;
+	bool told = away && d->away && now_us < d->away_tell_us;
+	d->errors++;
+	(void)snprintf(d->last_error, sizeof d->last_error, "%s: %.200s", doing, error->message);
+	if (away && !told) {
+		d->away = true;
+		d->away_tell_us = now_us + AWAY_TELL_US;
+	}
+	d->untold += told;
+	if (!told)
+		tell_trouble(d, d->last_error);
+}
+
+void rec_driver_store_answered(struct rec_driver *d)
+{
+	char text[128];
+	(void)snprintf(text, sizeof text, "store: answers again (%llu more failures were not told)",
+		       (unsigned long long)d->untold);
+	if (d->away && d->untold)
+		tell_trouble(d, text);
+	d->away = false;
+	d->untold = 0;
 }
 
 int rec_driver_unexpected(int r, const char *doing, struct rec_error *error)
