@@ -27,6 +27,7 @@ struct left {
 	bool taken;     /* in the store: ours */
 	bool lost;      /* somebody else's by now, or gone */
 	bool elsewhere; /* a claim's owner, when it was read: on another host */
+	bool forgotten; /* a record, already */
 };
 
 struct lefts {
@@ -405,7 +406,7 @@ static int records_forget(struct recovery *r, struct rec_error *error)
 	int e = 0;
 	for (size_t i = 0; !e && i < r->records.count; i++) {
 		const struct left *record = &r->records.items[i];
-		if (!record->held || has_claim(r, record))
+		if (!record->held || record->forgotten || has_claim(r, record))
 			continue;
 		if (record->runs && record->slot >= slots->ops->count(slots->self))
 			e = stray_end(r, record, error);
@@ -413,6 +414,20 @@ static int records_forget(struct recovery *r, struct rec_error *error)
 			slots->ops->forget(slots->self, record->slot, record->claim_id);
 	}
 	return e;
+}
+
+/* Before anything is taken: whose a claim was tells whether a record here can be its own, and is not known any more if
+ * all this fails half-way. */
+static void leavings_forget(struct recovery *r)
+{
+	const struct rec_slots *slots = &r->d->options.slots;
+	for (size_t i = 0; i < r->records.count; i++) {
+		struct left *record = &r->records.items[i];
+		if (!record->held || record->runs || has_claim(r, record))
+			continue;
+		slots->ops->forget(slots->self, record->slot, record->claim_id);
+		record->forgotten = true;
+	}
 }
 
 static int recover(struct recovery *r, struct rec_error *error)
@@ -425,6 +440,8 @@ static int recover(struct recovery *r, struct rec_error *error)
 	e = e ? e : slots->ops->records(slots->self, record_read, r, error);
 	e = e ? e : lefts_hold(r, &r->records, error);
 	e = e ? e : claims_read(r, error);
+	if (!e)
+		leavings_forget(r);
 	e = e ? e : owners_write(r, error);
 	e = e ? e : claims_take(r, error);
 	e = e ? e : records_forget(r, error);

@@ -22,6 +22,7 @@ struct world {
 	int64_t patience_end_us;
 	unsigned calls_at_stop; /* when the first stop came */
 	int64_t stopped_us;
+	int64_t forgotten_at_take;
 	unsigned stops, started, kills;
 	int64_t forgotten;        /* the last one */
 	int64_t term_us, kill_us; /* the slots' own deadline */
@@ -76,6 +77,7 @@ static int store_claims(struct rec_store *s, rec_claim_fn *fn, void *context, st
 static int store_claim_take(struct rec_store *s, int64_t claim_id, struct rec_slice from, struct rec_slice owner,
 			    struct rec_error *error)
 {
+	w.forgotten_at_take = w.forgotten;
 	if (w.robbed)
 		assert_int_equal(w.real->claim_take(s, claim_id, from, rec_slice_of("thief@there"), error), 0);
 	return w.gone ? gone(error) : w.real->claim_take(s, claim_id, from, owner, error);
