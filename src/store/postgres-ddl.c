@@ -125,6 +125,8 @@ static const char version_1[] =
 	"CREATE TRIGGER blockers_truncate AFTER TRUNCATE ON reconciler.blockers "
 	"FOR EACH STATEMENT EXECUTE FUNCTION reconciler.note_truncate();"
 	/* The status may stay what somebody else stored, and yet the task is free now. */
+	"CREATE TRIGGER claims_lock BEFORE DELETE OR TRUNCATE ON reconciler.claims "
+	"FOR EACH STATEMENT EXECUTE FUNCTION reconciler.lock_writer();"
 	"CREATE TRIGGER claims_note AFTER DELETE ON reconciler.claims "
 	"FOR EACH ROW EXECUTE FUNCTION reconciler.note_of_task();"
 	/* A request to stop concerns no task; whoever waits is woken all the same. */
