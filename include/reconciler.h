@@ -470,7 +470,8 @@ struct rec_link_info {
 };
 typedef int rec_link_callback(void *context, const struct rec_link_info *link);
 
-/* Ties a task to an address, with an event. REC_NOT_FOUND: no such task; REC_EXISTS. Needs REC_OPEN_WRITE. */
+/* Ties a task to an address, with an event. REC_NOT_FOUND: no such task; REC_EXISTS; REC_E_INVALID also for a user or a
+ * password before the address's host (for external_url, too; no message shows it). Needs REC_OPEN_WRITE. */
 REC_PUBLIC int rec_link_add(struct reconciler *reconciler, const char *task_id, const char *url,
 			    struct rec_error *error);
 /* Takes a link away, or all that were made of the task (url NULL), with an event. REC_NOT_FOUND: there is none; an

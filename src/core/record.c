@@ -123,6 +123,19 @@ static bool is_number(struct rec_slice text)
 	return text.length > 0 && text.length < 20;
 }
 
+bool rec_link_url_has_login(struct rec_slice url)
+{
+	size_t i = 0;
+	while (i < url.length && !strchr("/?#", url.data[i])) /* the scheme; strchr finds a NUL, too */
+		i++;
+	if (i == 0 || url.length - i < 2 || memcmp(url.data + i - 1, "://", 3) != 0)
+		return false;
+	for (i += 2; i < url.length && !strchr("/?#", url.data[i]); i++)
+		if (url.data[i] == '@')
+			return true;
+	return false;
+}
+
 enum rec_link_kind rec_link_kind_of_url(struct rec_slice url)
 {
 	size_t scheme = begins_with(url, "https://") ? 8 : begins_with(url, "http://") ? 7 : 0;

@@ -115,6 +115,9 @@ int rec_link_kind_parse(struct rec_slice text);       /* or -1 */
 /* ISSUE or PULL_REQUEST if `url` is a web address of one (".../issues/5", ".../pull/5", ".../-/merge_requests/5"),
  * with or without a trailing slash, query or fragment. This is what makes a task's external_url a link. */
 enum rec_link_kind rec_link_kind_of_url(struct rec_slice url);
+/* Does something stand before the host, as in "https://NAME:PASSWORD@HOST/"? It is no part of an address, and a secret.
+ */
+bool rec_link_url_has_login(struct rec_slice url);
 
 /* One answer of a tracker about one address. Absent texts: data == NULL. */
 struct rec_observation {

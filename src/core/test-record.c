@@ -106,6 +106,27 @@ static void test_link_kind__is_told_by_the_end_of_the_path(void **state)
 	assert_int_equal(rec_link_kind_of_url((struct rec_slice){"https://g/a/issues/7\0", 21}), REC_LINK_KIND_UNKNOWN);
 }
 
+static void test_link__a_login_stands_before_the_host(void **state)
+{
+	static const char *const with[] = {"https://me:pw@host/x", "https://token@host", "HTTP://:pw@host?x",
+					   "x://a@b@c/", "ssh://git@host/x"};
+	static const char *const without[] = {"https://host/@me", "https://host?x=a@b", "https://host#a@b",
+					      "https://host:8080/a:b@c", "https://[::1]/a@b",
+					      /* no address of the web, as it stands */
+					      "me@host", "mailto:me@host", "git@host:a/b", "a/b://c@d/e", "a@b://c",
+					      "https:/a@b", "://", "https://", ""};
+	(void)state;
+	for (size_t i = 0; i < sizeof with / sizeof *with; i++)
+		if (!rec_link_url_has_login(rec_slice_of(with[i])))
+			fail_msg("%s", with[i]);
+	for (size_t i = 0; i < sizeof without / sizeof *without; i++)
+		if (rec_link_url_has_login(rec_slice_of(without[i])))
+			fail_msg("%s", without[i]);
+	assert_false(rec_link_url_has_login((struct rec_slice){NULL, 0}));
+	assert_false(rec_link_url_has_login((struct rec_slice){"https\0//a@b", 11}));
+	assert_false(rec_link_url_has_login((struct rec_slice){"https://a@b", 9}));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -114,6 +135,7 @@ int main(void)
 		cmocka_unit_test(test_batch__names_round_trip_and_nothing_else_is_one),
 		cmocka_unit_test(test_link__names_round_trip_and_nothing_else_is_one),
 		cmocka_unit_test(test_link_kind__is_told_by_the_end_of_the_path),
+		cmocka_unit_test(test_link__a_login_stands_before_the_host),
 	};
 	return cmocka_run_group_tests_name("core/record", tests, NULL, NULL);
 }

@@ -73,6 +73,23 @@ static bool one_of(struct rec_slice text, const char *const *words)
 	return false;
 }
 
+/* No message shows the address: what stands before its host may be a password. */
+static int login_check(const char *what, struct rec_slice url, struct rec_error *error)
+{
+	if (!rec_link_url_has_login(url))
+		return 0;
+	return rec_fail(error, REC_E_INVALID,
+			"%s: a user name or a password stands before the host (leave it out: the address is kept and "
+			"shown as it is)",
+			what);
+}
+
+int rec_argument_url_new(struct rec_slice url, struct rec_error *error)
+{
+	int r = rec_argument_url("link", url, error);
+	return r ? r : login_check("link", url, error);
+}
+
 /* ---- Tasks ---- */
 
 static int depends_on_check(const struct rec_task *task, struct rec_error *error)
@@ -196,6 +213,8 @@ int rec_argument_task(const struct rec_task *task, const struct rec_allocator *a
 	if (r == 0)
 		r = task_texts_check(task, error);
 	if (r == 0)
+		r = login_check("external_url", task->external_url, error);
+	if (r == 0)
 		r = task_columns_check(task, error);
 	if (r == 0)
 		r = depends_on_check(task, error);
@@ -217,6 +236,8 @@ int rec_argument_edit(const struct rec_task *task, unsigned fields, struct rec_e
 		r = rec_argument_text("description", task->description, REC_TEXT_BYTES_MAX, error);
 	if (r == 0 && (fields & REC_EDIT_EXTERNAL_URL))
 		r = rec_argument_text("external_url", task->external_url, REC_TEXT_BYTES_MAX, error);
+	if (r == 0 && (fields & REC_EDIT_EXTERNAL_URL))
+		r = login_check("external_url", task->external_url, error);
 	if (r == 0 && (fields & REC_EDIT_DEPENDS_ON))
 		r = depends_on_check(task, error);
 	if (r == 0 && (fields & REC_EDIT_PARENT))

@@ -39,7 +39,7 @@ int rec_store_link_put(struct rec_store *s, struct rec_slice task_id, struct rec
 		return r;
 	r = rec_argument_id("task id", task_id, error);
 	if (r == 0)
-		r = rec_argument_url("link", url, error);
+		r = rec_argument_url_new(url, error);
 	if (r == 0)
 		r = task_exists(s, task_id, error);
 	if (r == 0)

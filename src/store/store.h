@@ -179,7 +179,9 @@ void rec_store_rollback(struct rec_store *s);
 bool rec_store_in_group(const struct rec_store *s);
 
 /* ---- Writes ------------------------------------------------------------------------------------- */
-/* All of these take UTF-8 within the limits of reconciler.h (REC_E_INVALID names what is wrong). */
+/* All of these take UTF-8 within the limits of reconciler.h (REC_E_INVALID names what is wrong), and no new address
+ * with a user or a password before its host (no message shows such a one); what a store holds already stays as it is.
+ */
 
 /* Creates a task with its blockers. Missing values are the caller's business, except: created_at and
  * updated_at absent -> now, and a blocker's created_at -> now, created_by -> "human". is_leaf is stored as

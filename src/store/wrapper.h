@@ -37,7 +37,9 @@ int rec_argument_owner(struct rec_slice owner, struct rec_error *error); /* may 
 int rec_argument_finish(const struct rec_finish *finish, struct rec_error *error);
 int rec_argument_batch(const struct rec_batch *batch, struct rec_error *error);
 int rec_argument_batch_task(const struct rec_batch_task *task, struct rec_error *error);
-int rec_argument_url(const char *what, struct rec_slice url, struct rec_error *error); /* of a link */
+int rec_argument_url(const char *what, struct rec_slice url,
+		     struct rec_error *error);                           /* of a link that may be kept already */
+int rec_argument_url_new(struct rec_slice url, struct rec_error *error); /* of a link to be made */
 int rec_argument_link(const struct rec_link *link, struct rec_error *error);
 int rec_argument_cursor(struct rec_slice tracker, struct rec_slice key, struct rec_slice value,
 			struct rec_error *error);

@@ -131,6 +131,31 @@ static void test_unlink__takes_one_or_all_explicit_links(void **state)
 	assert_links(c, "a https://github.com/acme/app/issues/1 implicit unknown\nab " ISSUE " unknown\n");
 }
 
+/* The message never shows the address. */
+static void assert_secret(struct contract *c, int r)
+{
+	assert_int_equal(r, REC_E_INVALID);
+	assert_non_null(strstr(c->error.message, "password"));
+	assert_null(strstr(c->error.message, "secret"));
+}
+
+static void test_link__an_address_with_a_password_is_not_taken(void **state)
+{
+	struct contract *c = *state;
+	struct rec_slice url = S("https://me:secret@github.com/acme/app/issues/7");
+	struct rec_task task = contract_task("b", REC_READY);
+	contract_add(c, "a", REC_READY);
+	assert_secret(c, rec_store_link_put(c->store, S("a"), url, &c->error));
+	task.external_url = url;
+	assert_secret(c, rec_store_create(c->store, &task, &c->error));
+	assert_secret(c, rec_store_create_as_given(c->store, &task, &c->error));
+	task.id = S("a");
+	assert_secret(c, rec_store_edit(c->store, &task, REC_EDIT_EXTERNAL_URL, &c->error));
+	expect(c, 0, rec_store_edit(c->store, &task, REC_EDIT_TITLE, &c->error));
+	expect(c, REC_NOT_FOUND, rec_store_link_remove(c->store, S("a"), url, &c->error));
+	assert_links(c, "");
+}
+
 static void test_link__goes_with_its_task(void **state)
 {
 	struct contract *c = *state;
@@ -373,6 +398,7 @@ static const struct CMUnitTest tests[] = {
 	contract_test(test_link__the_address_of_an_issue_links_its_task),
 	contract_test(test_link__one_that_is_both_comes_once_and_goes_back_to_implicit),
 	contract_test(test_unlink__takes_one_or_all_explicit_links),
+	contract_test(test_link__an_address_with_a_password_is_not_taken),
 	contract_test(test_link__goes_with_its_task),
 	contract_test(test_link__of_a_task_that_another_program_deleted_is_not_told),
 	contract_test(test_observed__every_field_is_remembered_by_every_handle),

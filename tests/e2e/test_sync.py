@@ -115,6 +115,36 @@ class Links(Sync):
                           "[tracker y]\nurl_prefix = https://z/A\ncommand = x\n", encoding="utf-8")
         self.reconciler("sync")
 
+    def test_an_address_with_a_password_is_kept_nowhere(self):
+        self.add("x", "--id", "one")
+        for login in ("me:secret", "secret"):
+            address = f"https://{login}@tracker.example/a/b/issues/7"
+            for command in (("link", "one", address), ("task", "edit", "one", "--issue", address),
+                            ("task", "add", "y", "--issue", address)):
+                refused = self.assert_refused(*command, words=["password", "leave it out"])
+                self.assertNotIn("secret", refused.err)
+            given = json.dumps({"title": "y", "external_url": address})
+            self.assertNotIn("secret", self.assert_refused("task", "import", "-", stdin=given, words=["line 1", "password"]).err)
+        self.assertNotIn("secret", self.reconciler("task", "export").out + self.reconciler("events", "--json").out)
+        self.reconciler("link", "one", "https://tracker.example/@me/b/issues/7?to=you@there")
+
+    def test_an_address_with_a_password_that_is_there_can_be_read_and_taken_away(self):
+        address = "https://me:secret@tracker.example/a/b/issues/7"
+        self.add("x", "--id", "one")
+        self.add("y", "--id", "two", "--issue", ISSUE + "7")
+        self.reconciler("link", "one", ISSUE + "8")
+        connection = self.sqlite(self.store)
+        connection.execute("UPDATE rec_links SET url=? WHERE task_id='one'", (address,))
+        connection.execute("UPDATE tasks SET external_url=? WHERE id='two'", (address,))
+        connection.commit()
+        connection.close()
+        self.assertIn(address, self.reconciler("task", "show", "one").out)
+        self.reconciler("check", "trackers")
+        self.reconciler("task", "edit", "two", "--title", "z")
+        self.reconciler("unlink", "one")
+        self.reconciler("task", "edit", "two", "--issue", "")
+        self.assertNotIn(address, self.reconciler("task", "export").out)
+
     def test_a_link_that_nobody_answers_for_is_a_warning(self):
         self.add("x", "--id", "one")
         done = self.reconciler("link", "one", "https://elsewhere.example/a/b/issues/1")
