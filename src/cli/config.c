@@ -23,7 +23,16 @@
 #define NAME_BYTES_MAX 48 /* inih cuts names at 49 */
 #define SHOWN_BYTES 80
 
-enum value_kind { VALUE_TEXT, VALUE_COUNT, VALUE_DURATION, VALUE_SIZE, VALUE_BOOLEAN, VALUE_SHARE, VALUE_ON_FAILURE };
+enum value_kind {
+	VALUE_TEXT,
+	VALUE_COUNT,
+	VALUE_DURATION,
+	VALUE_TIMEOUT, /* a duration that is not 0 */
+	VALUE_SIZE,
+	VALUE_BOOLEAN,
+	VALUE_SHARE,
+	VALUE_ON_FAILURE
+};
 
 struct key_spec {
 	const char *section; /* a trailing blank: a name follows, as in [tracker NAME] */
@@ -59,7 +68,7 @@ static const struct key_spec keys[] = {
 	{"github", "budget_share", VALUE_SHARE},
 	{"tracker ", "command", VALUE_TEXT},
 	{"tracker ", "url_prefix", VALUE_TEXT},
-	{"tracker ", "timeout", VALUE_DURATION},
+	{"tracker ", "timeout", VALUE_TIMEOUT},
 	{"worker", "command", VALUE_TEXT},
 	{"worker", "env.", VALUE_TEXT},
 	{"postgres", "pooled", VALUE_BOOLEAN},
@@ -188,6 +197,10 @@ static const char *value_problem(enum value_kind kind, const char *text)
 		return rec_json_int64(value, &number) == 0 && number >= 0 ? NULL : "must be a number of 0 or more";
 	case VALUE_DURATION:
 		return rec_duration_parse(value, &number) == 0 ? NULL : "must be a duration (500ms, 30s, 5m, 2h)";
+	case VALUE_TIMEOUT:
+		return rec_duration_parse(value, &number) == 0 && number > 0
+			       ? NULL
+			       : "must be a duration of more than 0 (500ms, 30s, 5m; without this key it is 30s)";
 	case VALUE_SIZE:
 		return rec_size_parse(value, &bytes) == 0 ? NULL : "must be a size (64K, 16M, 1G)";
 	case VALUE_BOOLEAN:
@@ -211,16 +224,23 @@ static bool matches(const char *pattern, const char *name, char open)
 	return strncmp(pattern, name, length) == 0 && name[length] != '\0';
 }
 
-/* Does a pair of the file stand under another [section] of that name? */
-static bool stands_twice(const struct reading *reading, const char *section)
+/* The first pair of the file that stands under another [section] of that name, or NULL. */
+static const struct config_pair *stands_twice(const struct reading *reading, const char *section)
 {
 	const struct config *config = reading->config;
 	if (!config || (config->last && config->last->path == reading->kept && config->last->head == reading->head))
-		return false;
+		return NULL;
 	for (const struct config_pair *pair = config->first; pair; pair = pair->next)
 		if (pair->path == reading->kept && strcmp(pair->section, section) == 0)
-			return true;
-	return false;
+			return pair;
+	return NULL;
+}
+
+static int fail_twice(struct reading *reading, const struct config_pair *first)
+{
+	char why[96];
+	snprintf(why, sizeof why, "stands here a second time, after line %d (give it another name)", first->head);
+	return fail_here(reading, first->section, why);
 }
 
 static int take_pair(void *context, const char *section, const char *name, const char *value)
@@ -233,8 +253,9 @@ static int take_pair(void *context, const char *section, const char *name, const
 		if (!matches(keys[i].section, section, ' '))
 			continue;
 		known_section = true;
-		if (strchr(keys[i].section, ' ') && stands_twice(reading, section))
-			return fail_here(reading, section, "stands here a second time (give it another name)");
+		const struct config_pair *first = strchr(keys[i].section, ' ') ? stands_twice(reading, section) : NULL;
+		if (first)
+			return fail_twice(reading, first);
 		if (!matches(keys[i].key, name, '.'))
 			continue;
 		const char *problem = value_problem(keys[i].kind, value);

@@ -126,8 +126,8 @@ static void test_config__takes_a_name_once_in_a_file(void **state)
 {
 	(void)state;
 	assert_read("[tracker a]\ntimeout = 1s\n[tracker b]\ntimeout = 1s\n  [tracker a]\ntimeout = 2s\n", 6,
-		    "tracker a stands here a second time");
-	assert_read("[tracker a]\ntimeout = 1s\n[tracker a]\ncommand = x\n", 4, "a second time");
+		    "tracker a stands here a second time, after line 1 (");
+	assert_read("\n[tracker a]\ntimeout = 1s\n[tracker a]\ncommand = x\n", 5, "a second time, after line 2 (");
 	assert_read("[tracker a]\ntimeout = 1s\ncommand = [x]\n", 0, "");
 	assert_read("[run]\nwait = 1\n[worker]\ncommand = x\n[run]\nretry = 1\n", 0, "");
 }
@@ -160,6 +160,9 @@ static void test_config__checks_values(void **state)
 	assert_refused("[github]\nbudget_share = 1.5\n", 2, "between 0 and 1");
 	assert_refused("[github]\nbudget_share = \n", 2, "between 0 and 1");
 	assert_refused("[worker]\ncommand =\n", 2, "needs a value");
+	assert_refused("[tracker a]\ntimeout = 0\n", 2, "timeout must be a duration of more than 0 (");
+	assert_refused("[tracker a]\ntimeout = 0ms\n", 2, "more than 0");
+	assert_refused("[tracker a]\ntimeout = x\n", 2, "must be a duration");
 }
 
 static void test_config__loses_nothing_of_a_long_line(void **state)

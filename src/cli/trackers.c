@@ -18,7 +18,7 @@
 struct listing {
 	struct cli *cli;
 	struct rec_tracker_options *items;
-	const struct config_pair **prefixes; /* of each; NULL: the built-in one */
+	const struct config_pair **prefixes; /* of each; NULL: the built-in one, which comes last */
 	size_t count;
 	struct rec_error *error;
 };
@@ -181,14 +181,17 @@ static int list(struct listing *l)
 /* Of two with the same url_prefix one would never be asked: a prefix fits itself, and the first of equals is found. */
 static int prefixes_check(const struct listing *l, const struct rec_trackers *trackers)
 {
-	char why[200];
 	for (size_t i = 0; i < l->count; i++) {
 		const struct config_pair *prefix = l->prefixes[i];
 		size_t other = prefix ? rec_trackers_find(trackers, rec_slice_of(prefix->value)) : i;
 		if (other == i)
 			continue;
-		snprintf(why, sizeof why, "url_prefix is that of [" SECTION "%s] too", l->items[other].name);
-		return own_wrong(l, prefix, why);
+		const struct config_pair *first = l->prefixes[other];
+		return rec_fail(l->error, REC_E_INVALID,
+				"%s, line %d: [%s]: url_prefix is that of [%s] in %s, line %d, too (of two equal ones "
+				"one would "
+				"never be asked: change or remove one)",
+				prefix->path, prefix->line, prefix->section, first->section, first->path, first->line);
 	}
 	return 0;
 }

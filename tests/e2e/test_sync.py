@@ -104,9 +104,10 @@ class Links(Sync):
                             ("[run]\nwait = no\n[tracker z]\ncommand = x\n", ["line 4", "[tracker z]", "url_prefix is missing"]),
                             ("[tracker a:b]\ncommand = x\n", ["line 2", "colon"]),
                             ("[tracker z]\nurl_prefix = https://z/a\ncommand = x\n"
-                             "[tracker y]\nurl_prefix = HTTPS://Z/a\ncommand = x\n", ["line 5", "[tracker y]", "[tracker z]"]),
+                             "[tracker y]\nurl_prefix = HTTPS://Z/a\ncommand = x\n", ["line 5", "[tracker y]", "[tracker z]", "line 2", "change or remove"]),
                             ("[tracker z]\ncommand = x\n[run]\nwait = no\n[tracker z]\nurl_prefix = https://z/\n",
-                             ["line 6", "tracker z", "a second time"])):
+                             ["line 6", "tracker z", "a second time", "line 1"]),
+                            ("[tracker z]\ncommand = x\ntimeout = 0\n", ["line 3", "timeout", "more than 0", "without this key"])):
             config.write_text(text, encoding="utf-8")
             self.assert_refused("sync", words=[str(config), *words])
         config.write_text("[worker]\n\ncommand = 'x\n", encoding="utf-8")
