@@ -49,6 +49,8 @@ static int tell_tasks(struct rec_doctor *d, struct rec_error *error)
 	for (uint32_t node = 0; r == 0 && node < d->snapshot.count; node++) {
 		const struct rec_fact *fact = &d->snapshot.facts[node];
 		struct rec_slice id = d->snapshot.ids[node];
+		if (d->flags[node] & REC_NODE_BAD_FILE)
+			continue;
 		if (fact->status == REC_STATUS_UNRECOGNISED)
 			r = tell_status(d, node, error);
 		else if (fact->status == REC_BLOCKED && fact->blockers_total == 0 &&
@@ -213,8 +215,9 @@ static int tell_rings(struct rec_doctor *d, const struct rec_graph *graph, bool 
 
 /* ---- Bad rows ---- */
 
-/* How a bad value is mended: by a command of ours where there is one that writes this column, else by SQL; SQL that
- * ends with a blank wants the task's id. A row without a usable id is given one, so that the rest is not lost. */
+/* How a bad value is mended: by a command of ours where there is one that writes this column, else in the task's file,
+ * or by SQL; SQL that ends with a blank wants the task's id. A row without a usable id is given one, so that the rest
+ * is not lost. */
 static const struct mend {
 	const char *column, *edit, *sql;
 } mends[] = {
@@ -274,16 +277,46 @@ static void sql_command(struct rec_doctor *d, const char *sql, struct rec_slice 
 	rec_buffer_release(&statement);
 }
 
+/* What is in a file is for a person to edit; what cannot stay where it is is put aside. false: tasks are no files here.
+ */
+static bool file_command(struct rec_doctor *d, struct rec_slice task_id)
+{
+	struct rec_buffer *command = &d->teller.command, path;
+	bool edit;
+	rec_buffer_init(&path, d->allocator, 1u << 16);
+	bool is_file = rec_store_task_file(d->store, task_id, &path, &edit);
+	if (is_file) {
+		rec_buffer_add_text(command, edit ? "${EDITOR:-vi} " : "mv ");
+		rec_tell_word(command, rec_buffer_slice(&path));
+	}
+	if (is_file && !edit) {
+		rec_buffer_add_text(&path, ".bad");
+		rec_buffer_add_text(command, " ");
+		rec_tell_word(command, rec_buffer_slice(&path));
+	}
+	if (path.failed)
+		command->failed = path.failed;
+	rec_buffer_release(&path);
+	return is_file;
+}
+
 static void row_command(struct rec_doctor *d, const struct rec_bad_row *row)
 {
 	const struct mend *mend = mend_of(row->column);
 	bool named = row->task_id.data && row->task_id.length;
-	if (!mend || !mend->edit || !named) {
+	if (mend && mend->edit && named) {
+		rec_buffer_printf(&d->teller.command, "reconciler task edit %s", mend->edit);
+		rec_tell_target(&d->teller.command, row->task_id);
+	} else if (!file_command(d, row->task_id)) {
 		sql_command(d, mend ? mend->sql : NULL, row->task_id);
-		return;
 	}
-	rec_buffer_printf(&d->teller.command, "reconciler task edit %s", mend->edit);
-	rec_tell_target(&d->teller.command, row->task_id);
+}
+
+static void note_bad_file(struct rec_doctor *d, const struct rec_bad_row *row)
+{
+	uint32_t node = strcmp(row->column, "file") == 0 ? rec_doctor_node(d, row->task_id) : REC_IDMAP_NONE;
+	if (node != REC_IDMAP_NONE)
+		d->flags[node] |= REC_NODE_BAD_FILE;
 }
 
 static int tell_rows(struct rec_doctor *d, struct rec_error *error)
@@ -298,6 +331,7 @@ static int tell_rows(struct rec_doctor *d, struct rec_error *error)
 		rec_buffer_printf(sentence, ": %s %s%s%s", row->column, row->problem, *row->shown ? ": " : "",
 				  row->shown);
 		row_command(d, row);
+		note_bad_file(d, row);
 		r = rec_tell(&d->teller, "bad-row", row->task_id, error);
 	}
 	return r;

@@ -7,8 +7,9 @@
 #include "engine/doctor-words.h"
 
 enum rec_node_flags {
-	REC_NODE_PARENT = 1,  /* some task names it as its parent */
-	REC_NODE_RUNNING = 2, /* there is a RUNNING run of it */
+	REC_NODE_PARENT = 1,   /* some task names it as its parent */
+	REC_NODE_RUNNING = 2,  /* there is a RUNNING run of it */
+	REC_NODE_BAD_FILE = 4, /* its file is no task: told as that */
 };
 
 /* A reference to an id that the snapshot does not have. */

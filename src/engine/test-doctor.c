@@ -274,6 +274,48 @@ static void test_doctor__foreign_rows_and_the_listener_it_borrowed(void **state)
 	visit_clear(&v);
 }
 
+static void task_file_name(const struct rec_store *s, struct rec_slice id, struct rec_buffer *out, bool *ret_edit)
+{
+	(void)s;
+	rec_buffer_printf(out, "/a place/%.*s.json", (int)id.length, id.data);
+	*ret_edit = id.length < 2;
+}
+
+static int file_snapshot(struct rec_store *s, const struct rec_slice *ids, size_t count, unsigned fields,
+			 struct rec_snapshot *out, struct rec_error *error)
+{
+	int r = world_of(s)->real->snapshot(s, ids, count, fields, out, error);
+	if (r || ids)
+		return r;
+	out->facts[0].status = REC_STATUS_UNRECOGNISED;
+	rec_store_warn(s, out->ids[0], "file", "is not JSON", S("line 1"));
+	rec_store_warn(s, out->ids[1], "title", "is NULL", (struct rec_slice){NULL, 0});
+	rec_store_warn(s, out->ids[1], "created_at", "is not a time", S("5"));
+	rec_store_warn(s, out->ids[2], "file", "is a directory", S("cc.json"));
+	return rec_snapshot_add_raw(out, 0, S("(bad file) is not JSON"), error);
+}
+
+static void test_doctor__where_tasks_are_files_they_are_what_is_mended(void **state)
+{
+	struct world *w = *state;
+	struct visit v = {.count = 0};
+	add(w, "a", REC_READY);
+	add(w, "b", REC_READY);
+	add(w, "cc", REC_READY);
+	w->ops.snapshot = file_snapshot;
+	w->ops.task_file = task_file_name;
+	assert_int_equal(visit(w, &v), 0);
+	assert_int_equal(v.count, 4);
+	assert_finding(&v, 0, "bad-row", "a", "task \"a\": file is not JSON: line 1",
+		       "${EDITOR:-vi} '/a place/a.json'");
+	assert_finding(&v, 1, "bad-row", "b", "task \"b\": title is NULL", "reconciler task edit --title=TITLE b");
+	assert_finding(&v, 2, "bad-row", "b", "task \"b\": created_at is not a time: 5",
+		       "${EDITOR:-vi} '/a place/b.json'");
+	assert_finding(&v, 3, "bad-row", "cc", "task \"cc\": file is a directory: cc.json",
+		       "mv '/a place/cc.json' '/a place/cc.json.bad'");
+	visit_clear(&v);
+}
+
 static int problem_tell(struct rec_store *s, rec_problem_fn *fn, void *context, struct rec_error *error)
 {
 	(void)s, (void)error;
@@ -526,6 +568,7 @@ int main(void)
 		world_test(test_doctor__a_large_ring_names_ten),
 		world_test(test_doctor__a_ring_of_parents),
 		world_test(test_doctor__foreign_rows_and_the_listener_it_borrowed),
+		world_test(test_doctor__where_tasks_are_files_they_are_what_is_mended),
 		world_test(test_doctor__what_is_wrong_with_the_store_itself),
 		world_test(test_doctor__a_claim_whose_conductor_is_gone),
 		world_test(test_doctor__in_memory_there_is_no_other_process),

@@ -131,6 +131,8 @@ struct rec_store_ops {
 	void (*wake_drain)(struct rec_store *s);                                         /* may */
 	int (*gc)(struct rec_store *s, struct rec_gc *gc, struct rec_error *error); /* outside a group if dry_run */
 	int (*problems)(struct rec_store *s, rec_problem_fn *fn, void *context, struct rec_error *error); /* may */
+	void (*task_file)(const struct rec_store *s, struct rec_slice id, struct rec_buffer *out,
+			  bool *ret_edit); /* may */
 };
 
 struct rec_store {

@@ -2,6 +2,9 @@
  * Inside a group the image is the group's own, so only the outermost calls look outside. */
 #include "store/files.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include "base/text.h"
 
 struct rec_files *rec_files_of(struct rec_store *s)
@@ -241,29 +244,29 @@ static int files_gc(struct rec_store *s, struct rec_gc *gc, struct rec_error *er
 static int files_problems(struct rec_store *s, rec_problem_fn *fn, void *context, struct rec_error *error)
 {
 	struct rec_files *f = rec_files_of(s);
-	struct rec_memory_cursor cursor;
-	struct rec_slice key;
-	const struct rec_files_file *file;
 	int r = rec_files_refresh(f, error);
 	if (r == 0 && f->rec < 0)
 		r = fn(context, "read only",
 		       "there is no complete .rec folder, so nothing can be changed (`reconciler init` makes it)");
-	rec_memory_cursor_init(&cursor, &f->files, REC_MEMORY_WORKING, (struct rec_slice){NULL, 0});
-	while (r == 0 && (file = rec_memory_cursor_next(&cursor, &key))) {
-		char name[256], sentence[512];
-		if (!file->bad)
-			continue;
-		const struct rec_files_warnings *why = rec_memory_map_get(&f->warnings, REC_MEMORY_WORKING, key);
-		struct rec_error text = {0};
-		rec_fail(&text, REC_E_INVALID, "the file %s %s (repair or remove it)",
-			 rec_text_shown(name, sizeof name, key),
-			 why && why->count ? why->list[0].problem : "cannot be read as a task");
-		memcpy(sentence, text.message,
-		       sizeof sentence < sizeof text.message ? sizeof sentence - 1 : sizeof text.message);
-		sentence[sizeof sentence - 1] = '\0';
-		r = fn(context, "bad file", sentence);
-	}
 	return r;
+}
+
+/* A warning names a file by its own name if that is none of an id. */
+static void files_task_file(const struct rec_store *s, struct rec_slice id, struct rec_buffer *out, bool *ret_edit)
+{
+	const struct rec_files *f = (const struct rec_files *)s;
+	char name[REC_FILES_NAME_BYTES];
+	const struct rec_files_file *file = rec_files_file(f, rec_files_name(id, name));
+	struct stat status;
+	rec_buffer_add_text(out, f->path);
+	rec_buffer_add_text(out, "/");
+	if (!file && rec_memory_map_get(&f->files, REC_MEMORY_WORKING, id)) {
+		rec_buffer_add(out, id.data, id.length);
+		*ret_edit = false;
+		return;
+	}
+	rec_buffer_add_text(out, name);
+	*ret_edit = fstatat(f->directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0 || S_ISREG(status.st_mode);
 }
 
 const struct rec_store_ops rec_files_ops = {
@@ -313,4 +316,5 @@ const struct rec_store_ops rec_files_ops = {
 	.wake_drain = files_wake_drain,
 	.gc = files_gc,
 	.problems = files_problems,
+	.task_file = files_task_file,
 };

@@ -182,6 +182,14 @@ int rec_store_problems(struct rec_store *s, rec_problem_fn *fn, void *context, s
 	return stream_leave(s, "problems", r, error);
 }
 
+bool rec_store_task_file(const struct rec_store *s, struct rec_slice id, struct rec_buffer *out, bool *ret_edit)
+{
+	if (!s->ops->task_file || !id.data)
+		return false;
+	s->ops->task_file(s, id, out, ret_edit);
+	return true;
+}
+
 /* ---- Prefixes ---- */
 
 static int find_prefix(struct rec_store *s, bool blockers, struct rec_slice prefix, struct rec_arena *arena,

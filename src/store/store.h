@@ -433,5 +433,9 @@ int rec_store_gc(struct rec_store *s, struct rec_gc *gc, struct rec_error *error
 /* What is wrong with the store itself: missing triggers, indexes. fn gets a sentence for each. */
 typedef int rec_problem_fn(void *context, const char *kind, const char *sentence);
 int rec_store_problems(struct rec_store *s, rec_problem_fn *fn, void *context, struct rec_error *error);
+/* Where a person mends what a warning tells about `id`: appends the absolute path of the task's file. false: tasks are
+ * no files here. *ret_edit: what is in it is to be mended; else it cannot stay there (a directory, a pipe, no id's
+ * name). */
+bool rec_store_task_file(const struct rec_store *s, struct rec_slice id, struct rec_buffer *out, bool *ret_edit);
 
 #endif

@@ -207,9 +207,25 @@ class Damaged(Files):
             self.assertEqual(stored[name]["action"], "NONE")
             self.assertIn(name, result.err)
         self.assertIn("not an id.json", result.err)
-        doctor = self.on("doctor", status=None).out
+        found = {one["task_id"]: one for one in self.on("doctor", "--format", "ndjson", status=1).objects}
+        self.assertEqual(len(found), len(bad) + 2)  # each once, and the two without an id
+        aside = {"folder", "link", "dangling", "pipe", "plug"}
         for name in bad:
-            self.assertIn(f"{name}.json", doctor)
+            path = self.file(name)
+            self.assertEqual(found[name]["command"], f"mv {path} {path}.bad" if name in aside else f"${{EDITOR:-vi}} {path}")
+        for name in aside | {"not an id"}:
+            command = found[name if name in aside else f"{name}.json"]["command"]
+            subprocess.run(["sh", "-c", command], check=True, timeout=DEADLINE_S)
+            self.assertFalse(os.path.lexists(self.file(name)))
+        self.assertEqual(self.on("doctor", status=1).lines[-1], f"{len(bad) - len(aside) + 1} findings")
+
+    def test_a_bad_value_is_mended_in_the_file(self):
+        self.file("it%27s").write_text('{"title": "a", "status": "READY", "created_at": 7, "blockers": [{"question": 1}]}', encoding="utf-8")
+        found = self.on("doctor", "--json", status=1).json
+        self.assertEqual(len(found), 2)
+        for finding in found:
+            self.assertEqual(subprocess.run(["sh", "-c", finding["command"]], check=True, timeout=DEADLINE_S, capture_output=True,
+                                            text=True, env={**os.environ, "EDITOR": "echo"}).stdout, f"{self.place}/it%27s.json\n")
 
     def test_odd_values_are_told_and_the_task_goes_on(self):
         self.file("t51").write_text('{"title": "a", "status": "READY", "created_at": "2026-03-12 03:11:13"}', encoding="utf-8")
