@@ -183,7 +183,7 @@ const struct command command_task_export = {
 	.summary = "write task objects that import takes",
 	.description =
 		"Writes whole task objects, blockers included, as NDJSON, or as one JSON array with --json. Import "
-		"into any store loses nothing.",
+		"into any store loses nothing of them. Links made with `reconciler link` are not part of it.",
 	.words = {{.name = "ID", .complete = COMPLETE_TASK, .optional = true, .repeated = true}},
 	.run = export_run,
 	.examples = export_examples,
