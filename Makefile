@@ -33,7 +33,7 @@ check: ## build with tests and run them all
 	@$(call test,build-check,)
 
 bench: all ## measure against the references, write docs/benchmarks.md (ONLY=postgres, files, ...: a part, printed)
-	@scripts/install-deps check
+	@scripts/install-deps bench
 	@$(PYTHON) bench/run.py --build build-release $(if $(ONLY),--only $(ONLY),--write docs/benchmarks.md)
 
 install: all ## install under PREFIX (/usr/local); DESTDIR is honoured
