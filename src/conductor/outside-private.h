@@ -9,13 +9,18 @@
 
 #define FINISHED_MAX 10000u /* tasks whose items wait to be looked up; beyond that they stay open, with a warning */
 
+/* One tracker, whose passes know of no other. */
 struct watched {
-	int64_t due_us;  /* of the next pass */
-	int64_t told_us; /* when an outage was last told; 0: never */
-	int64_t kept_us; /* when its health was last left in the store; 0: never */
+	const struct rec_outside *outside;
+	const char *name;
+	struct rec_sync_trackers who; /* it alone */
+	struct rec_sync *sync;        /* its pass; NULL: none */
+	int64_t due_us;               /* of the next pass */
+	int64_t told_us;              /* when an outage was last told; 0: never */
+	int64_t kept_us;              /* when its health was last left in the store; 0: never */
 	enum rec_tracker_state kept;
 	bool down;  /* the outage is known */
-	bool asked; /* an answer of this pass is to come */
+	bool asked; /* an answer of its pass is to come */
 };
 
 /* An item that is being closed, or is to be. */
@@ -31,13 +36,10 @@ struct rec_outside {
 	const struct rec_clock *clock;
 	size_t count; /* of trackers */
 	struct watched *watched;
-	const char **names;
-	struct rec_sync_trackers who;
-	struct rec_sync *sync; /* the pass; NULL: none */
-	bool overrun;          /* FINISHED_MAX was met, which was told */
-	bool faulty;           /* the last pass was given up, which was told */
-	bool linked;           /* some link was seen, or nobody looks */
-	bool open_told;        /* that items stay open */
+	bool overrun;   /* FINISHED_MAX was met, which was told */
+	bool faulty;    /* the last pass was given up, which was told */
+	bool linked;    /* some link was seen, or nobody looks */
+	bool open_told; /* that items stay open */
 	int64_t resume_us;
 	struct closing *finished, *closing; /* tasks to look up, items to ask for; items with their trackers */
 	size_t finished_count, finished_capacity, closing_count, closing_capacity;

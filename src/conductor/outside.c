@@ -1,8 +1,9 @@
 /* outside.c - see outside.h.
  *
- * One pass at a time: links and cursors are read, each tracker that is due is asked, answers are taken and applied as
- * they come, what came as old as what is known is asked once more; then the pass is over, and each tracker is due again
- * after its interval. Closing runs beside it. */
+ * Each tracker has passes of its own, one at a time: its links and cursors are read, it is asked, answers are taken and
+ * applied as they come, what came as old as what is known is asked once more; then the pass is over. The next is due an
+ * interval after it began. Whatever another tracker does in the meantime, only the store is common to both, and there
+ * every write is decided on what is stored then. Closing runs beside it. */
 #include "conductor/outside.h"
 
 #include <errno.h>
@@ -70,9 +71,12 @@ static void health_look(struct rec_outside *o, size_t tracker, int64_t now_us)
 
 /* ---- A pass ------------------------------------------------------------------------------------- */
 
+/* In a pass of one tracker: is it the one that answers? */
 static size_t find(const void *context, struct rec_slice url)
 {
-	return rec_trackers_find(context, url);
+	const struct watched *w = context;
+	size_t tracker = rec_trackers_find(w->outside->options.trackers, url);
+	return tracker == (size_t)(w - w->outside->watched) ? 0 : REC_TRACKER_NONE;
 }
 
 static int64_t interval_of(const struct rec_outside *o, size_t tracker)
@@ -96,34 +100,35 @@ static void change_tell(const struct rec_outside *o, const struct rec_results *r
 									.source = rec_slice_of(view.source)});
 }
 
-static void changes_tell(struct rec_outside *o)
+/* However it ends: what it has written is told. */
+static void pass_end(struct rec_outside *o, struct watched *w)
 {
 	const bool *applied;
-	const struct rec_results *results = rec_sync_results(o->sync, &applied);
+	w->asked = false;
+	if (!w->sync)
+		return;
+	const struct rec_results *results = rec_sync_results(w->sync, &applied);
 	for (size_t i = 0; i < results->snapshot.count; i++) {
 		if (!applied[i])
 			continue;
 		o->counts.changed++;
 		change_tell(o, results, i);
 	}
+	w->sync = rec_sync_free(w->sync);
 }
 
-/* However it ends: what it has written is told. */
-static void pass_end(struct rec_outside *o)
+static void passes_end(struct rec_outside *o)
 {
-	if (o->sync)
-		changes_tell(o);
-	o->sync = rec_sync_free(o->sync);
 	for (size_t i = 0; i < o->count; i++)
-		o->watched[i].asked = false;
+		pass_end(o, &o->watched[i]);
 }
 
-/* The pass is given up: what an answer said may be lost, and with it what its cursors stand for. The fault is told
- * once. One that may pass makes the next pass wait a while; any other (a store that keeps no links, or is older than
+/* The passes are given up: what an answer said may be lost, and with it what its cursors stand for. The fault is told
+ * once. One that may pass makes the next passes wait a while; any other (a store that keeps no links, or is older than
  * they are) ends the asking, not the batch. */
 static int fault(struct rec_outside *o, int r, const struct rec_error *problem, struct rec_error *error)
 {
-	pass_end(o);
+	passes_end(o);
 	if (r == REC_E_NOMEM || r == REC_E_CORRUPT || r == REC_E_BUG) {
 		*error = *problem;
 		return r;
@@ -139,11 +144,11 @@ static int fault(struct rec_outside *o, int r, const struct rec_error *problem, 
 	return 0;
 }
 
-/* Asks tracker i what the pass wants to know of it; nothing, if there is nothing. */
+/* Asks tracker i what its pass wants to know; nothing, if there is nothing. */
 static int question_ask(struct rec_outside *o, size_t i, int64_t now_us, struct rec_error *error)
 {
 	struct rec_sync_question question;
-	int r = rec_sync_question(o->sync, i, &question, error);
+	int r = rec_sync_question(o->watched[i].sync, 0, &question, error);
 	if (r != 0 || question.count == 0)
 		return r;
 	o->linked = true;
@@ -154,62 +159,63 @@ static int question_ask(struct rec_outside *o, size_t i, int64_t now_us, struct 
 	return r == REC_REFUSED || r == REC_CONFLICT ? 0 : r;
 }
 
-static bool is_due(const struct rec_outside *o, size_t i, int64_t now_us)
+/* When the next pass of tracker i is to begin; INT64_MAX: not before the present one is over, or never. */
+static int64_t pass_due_us(const struct rec_outside *o, size_t i)
 {
-	return interval_of(o, i) > 0 && now_us >= o->watched[i].due_us;
+	const struct watched *w = &o->watched[i];
+	if (w->sync || interval_of(o, i) <= 0)
+		return INT64_MAX;
+	return w->due_us > o->resume_us ? w->due_us : o->resume_us;
 }
 
-static int64_t earliest_due(const struct rec_outside *o)
+static int pass_begin(struct rec_outside *o, size_t i, int64_t now_us, struct rec_error *error)
 {
-	int64_t due_us = INT64_MAX;
-	for (size_t i = 0; i < o->count; i++)
-		if (interval_of(o, i) > 0 && o->watched[i].due_us < due_us)
-			due_us = o->watched[i].due_us;
-	return due_us > o->resume_us ? due_us : o->resume_us;
-}
-
-static int pass_begin(struct rec_outside *o, int64_t now_us, struct rec_error *error)
-{
-	int r = rec_sync_new(o->options.store, &o->who, REC_SYNC_LINKED, NULL, 0, o->options.batch_id, &o->sync, error);
-	for (size_t i = 0; i < o->count && r == 0; i++)
-		if (is_due(o, i, now_us))
-			r = question_ask(o, i, now_us, error);
-	for (size_t i = 0; i < o->count && r == 0; i++)
-		if (is_due(o, i, now_us))
-			o->watched[i].due_us = now_us + interval_of(o, i);
+	struct watched *w = &o->watched[i];
+	int r = rec_sync_new(o->options.store, &w->who, REC_SYNC_LINKED, NULL, 0, o->options.batch_id, &w->sync, error);
 	if (r == 0)
-		o->counts.passes++;
-	return r;
+		r = question_ask(o, i, now_us, error);
+	if (r != 0)
+		return r;
+	w->due_us = now_us + interval_of(o, i);
+	o->counts.passes++;
+	if (!w->asked)
+		pass_end(o, w);
+	return 0;
 }
 
-static bool is_asking(const struct rec_outside *o)
+static int passes_begin(struct rec_outside *o, int64_t now_us, struct rec_error *error)
 {
-	for (size_t i = 0; i < o->count; i++)
-		if (o->watched[i].asked)
-			return true;
-	return false;
+	int r = 0;
+	for (size_t i = 0; i < o->count && r == 0; i++)
+		if (now_us >= pass_due_us(o, i))
+			r = pass_begin(o, i, now_us, error);
+	return r;
 }
 
 static int answer_take(struct rec_outside *o, const struct rec_tracker_answer *answer, bool *wrote,
 		       struct rec_error *error)
 {
+	struct watched *w = &o->watched[answer->tracker];
 	health_look(o, answer->tracker, rec_outside_now(o));
 	health_keep(o, answer->tracker, rec_outside_now(o));
 	if (answer->kind == REC_TRACKER_CLOSED)
 		return rec_outside_closed(o, answer, error);
-	if (!o->sync || !o->watched[answer->tracker].asked)
+	if (!w->asked)
 		return 0; /* of a pass that was given up */
-	if (answer->last)
-		o->watched[answer->tracker].asked = false;
-	int r = rec_sync_take(o->sync, answer->tracker, answer->observations, answer->count, error);
+	w->asked = !answer->last;
+	int r = rec_sync_take(w->sync, 0, answer->observations, answer->count, error);
 	if (r == 0 && answer->last)
-		r = rec_sync_cursors(o->sync, answer->tracker, answer->cursors, answer->cursor_count, error);
+		r = rec_sync_cursors(w->sync, 0, answer->cursors, answer->cursor_count, error);
 	if (r != 0)
 		return r;
 	*wrote = true;
-	r = rec_sync_apply(o->sync, error);
+	r = rec_sync_apply(w->sync, error);
 	if (r == 0 && answer->last && answer->reached) /* what has to be read again */
 		r = question_ask(o, answer->tracker, rec_outside_now(o), error);
+	if (r == 0 && !w->asked) {
+		pass_end(o, w);
+		o->faulty = false;
+	}
 	return r;
 }
 
@@ -219,10 +225,6 @@ static int answers_take(struct rec_outside *o, bool *wrote, struct rec_error *er
 	int r = 0;
 	while (r == 0 && rec_trackers_next(o->options.trackers, &answer) == 0)
 		r = answer_take(o, &answer, wrote, error);
-	if (r == 0 && o->sync && !is_asking(o)) {
-		pass_end(o);
-		o->faulty = false;
-	}
 	return r;
 }
 
@@ -233,16 +235,16 @@ int rec_outside_step(struct rec_outside *o, int64_t *ret_due_us, bool *ret_wrote
 	struct rec_error problem = {.code = 0};
 	int64_t now_us = rec_outside_now(o);
 	bool wrote = false;
-	int r = 0;
-	if (!o->sync && now_us >= earliest_due(o))
-		r = pass_begin(o, now_us, &problem);
+	int r = passes_begin(o, now_us, &problem);
 	r = r ? r : rec_outside_close_ask(o, now_us, &problem);
 	r = r ? r : rec_trackers_step(o->options.trackers, now_us, &problem);
 	r = r ? r : answers_take(o, &wrote, &problem);
 	if (r != 0)
 		r = fault(o, r, &problem, error);
-	int64_t due_us = rec_trackers_due_us(o->options.trackers), pass_us = o->sync ? INT64_MAX : earliest_due(o);
-	*ret_due_us = due_us < pass_us ? due_us : pass_us;
+	int64_t due_us = rec_trackers_due_us(o->options.trackers);
+	for (size_t i = 0; i < o->count; i++)
+		due_us = pass_due_us(o, i) < due_us ? pass_due_us(o, i) : due_us;
+	*ret_due_us = due_us;
 	*ret_wrote = wrote;
 	return r;
 }
@@ -274,7 +276,7 @@ void rec_outside_finish(struct rec_outside *o, int64_t limit_us)
 {
 	o->options.interval_us = 0; /* no more passes */
 	closing_await(o, limit_us);
-	pass_end(o);
+	passes_end(o);
 }
 
 struct rec_outside_counts rec_outside_counts(const struct rec_outside *o)
@@ -296,14 +298,16 @@ int rec_outside_new(const struct rec_outside_options *options, struct rec_outsid
 	o->linked = options->interval_us <= 0;
 	o->count = rec_trackers_count(options->trackers);
 	o->watched = rec_zalloc(o->allocator, o->count, sizeof *o->watched);
-	o->names = rec_zalloc(o->allocator, o->count, sizeof *o->names);
-	if (!o->watched || !o->names) {
+	if (!o->watched) {
 		rec_outside_free(o);
 		return rec_fail_nomem(error);
 	}
-	for (size_t i = 0; i < o->count; i++)
-		o->names[i] = rec_tracker_name(options->trackers, i);
-	o->who = (struct rec_sync_trackers){o->names, o->count, find, options->trackers};
+	for (size_t i = 0; i < o->count; i++) {
+		struct watched *w = &o->watched[i];
+		w->outside = o;
+		w->name = rec_tracker_name(options->trackers, i);
+		w->who = (struct rec_sync_trackers){&w->name, 1, find, w};
+	}
 	rec_tracker_reports_heed(options->trackers, options->store, rec_outside_now(o),
 				 o->clock->wall_us(o->clock->context));
 	*ret_outside = o;
@@ -314,9 +318,9 @@ struct rec_outside *rec_outside_free(struct rec_outside *o)
 {
 	if (!o)
 		return NULL;
-	rec_sync_free(o->sync);
+	for (size_t i = 0; o->watched && i < o->count; i++)
+		rec_sync_free(o->watched[i].sync);
 	rec_outside_close_release(o);
 	rec_free(o->allocator, o->watched);
-	rec_free(o->allocator, o->names);
 	return rec_free(o->allocator, o);
 }

@@ -3,9 +3,8 @@
  *
  * Nothing here waits for a tracker. Links of tasks outside the batch are kept up to date too: the batch may depend on
  * them, and a tracker tells what changed in a repository for the price of one question, however many links there are.
- * A tracker that cannot be reached changes nothing but one warning; it is asked again after pauses that double. A pass
- * ends when all have answered, so one that hangs delays the next pass of the others by its timeout, once for each
- * pause.
+ * A tracker that cannot be reached changes nothing but one warning; it is asked again after pauses that double. Each
+ * has passes of its own: one that hangs delays nothing of the others.
  */
 #ifndef REC_CONDUCTOR_OUTSIDE_H
 #define REC_CONDUCTOR_OUTSIDE_H
@@ -32,7 +31,7 @@ struct rec_outside_options {
 
 /* What trackers did to this run. */
 struct rec_outside_counts {
-	uint64_t passes;      /* that were made */
+	uint64_t passes;      /* that were made, each of one tracker */
 	uint64_t changed;     /* statuses written because of them */
 	uint64_t closed;      /* items closed there */
 	uint64_t unreachable; /* trackers that could not be asked, each outage once */

@@ -97,7 +97,6 @@ static uint32_t task_find(struct gathering *g, struct rec_slice id)
 
 static void link_place(struct rec_sync *y, struct rec_sync_link *l)
 {
-	l->tracker = y->trackers->find(y->trackers->context, l->link.url);
 	l->place = l->link.url;
 	if (l->link.moved_to.data && y->trackers->find(y->trackers->context, l->link.moved_to) == l->tracker)
 		l->place = l->link.moved_to;
@@ -107,8 +106,11 @@ static int link_gather(void *context, const struct rec_link *link)
 {
 	struct gathering *g = context;
 	struct rec_sync *y = g->y;
-	struct rec_sync_link added = {.task = task_find(g, link->task_id)};
+	struct rec_sync_link added = {.tracker = y->trackers->find(y->trackers->context, link->url)};
 	void *links = y->links;
+	if (y->scope == REC_SYNC_LINKED && added.tracker == REC_TRACKER_NONE)
+		return 0;
+	added.task = task_find(g, link->task_id);
 	if (added.task == REC_IDMAP_NONE)
 		return g->nomem ? REC_END : 0;
 	g->nomem = rec_sync_keep_link(&y->arena, link, &added.link) ||

@@ -34,7 +34,8 @@ struct rec_sync_trackers {
 enum rec_sync_scope {
 	REC_SYNC_IDS,    /* the ids given */
 	REC_SYNC_ALL,    /* every task, in id order */
-	REC_SYNC_LINKED, /* every task that has a link, in id order; what it costs does not depend on the others */
+	REC_SYNC_LINKED, /* every task with a link of these trackers, in id order; what it costs does not depend on
+			    others */
 };
 
 struct rec_sync;

@@ -314,6 +314,41 @@ static void test_outside__a_helper_that_hangs_holds_up_nobody(void **state)
 	world_free(&w);
 }
 
+static void linked_add(struct world *w, const char *id, const char *url)
+{
+	struct rec_error error;
+	const struct rec_task task = {.id = rec_slice_of(id),
+				      .title = rec_slice_of(id),
+				      .status = REC_READY,
+				      .status_text = rec_slice_of("READY"),
+				      .external_url = rec_slice_of(url),
+				      .is_leaf = true};
+	assert_int_equal(rec_store_create(w->store, &task, &error), 0);
+}
+
+/* One hangs for the whole time; the other is asked once an interval, and what it says is written. */
+static void test_outside__a_tracker_that_hangs_delays_no_pass_of_another(void **state)
+{
+	struct world w;
+	struct rec_error error;
+	(void)state;
+	assert_int_equal(world_make_beside(&w, "hang", "", "closed", 5 * SECOND, false, NULL, &error), 0);
+	linked_add(&w, "a", "https://a.test/a/b/issues/1");
+	for (uint64_t passes = 1; passes <= 5; passes++) {
+		do
+			step(&w);
+		while (rec_tracker_health(w.trackers, 1)->requests < passes + 1 ||
+		       rec_tracker_health(w.trackers, 1)->reached_us < w.clock.now_monotonic_us);
+		assert_int_equal(status_of(&w, "a"), REC_DONE);
+		assert_true(w.due_us <= w.clock.now_monotonic_us + 5 * SECOND);
+		rec_clock_manual_advance(&w.clock, 5 * SECOND);
+		w.due_us = 0;
+	}
+	assert_true(health(&w)->requests <= 2); /* hello, and the fetch that it still owes */
+	assert_int_equal(w.warnings, 0);
+	world_free(&w);
+}
+
 /* ---- Closing ------------------------------------------------------------------------------------ */
 
 static void test_outside__a_finished_task_closes_its_item_once(void **state)
@@ -424,6 +459,7 @@ int main(int count, char **arguments)
 		cmocka_unit_test(test_outside__html_is_neither_closed_nor_the_end_of_the_tracker),
 		cmocka_unit_test(test_outside__a_limit_is_waited_for_without_a_call_or_a_warning),
 		cmocka_unit_test(test_outside__a_helper_that_hangs_holds_up_nobody),
+		cmocka_unit_test(test_outside__a_tracker_that_hangs_delays_no_pass_of_another),
 		cmocka_unit_test(test_outside__a_finished_task_closes_its_item_once),
 		cmocka_unit_test(test_outside__an_item_is_closed_once_though_the_next_one_has_to_wait),
 		cmocka_unit_test(test_outside__each_allocation_may_fail),
