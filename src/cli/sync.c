@@ -1,7 +1,8 @@
 /* sync.c - `reconciler sync`, and the pass that check trackers and apply trackers share.
  *
- * All trackers are asked at once; what one answers is written while the others are still thinking. The waiting is a
- * poll on one descriptor of the trackers and on signals, so Ctrl-C ends it between two writes and never within one.
+ * All trackers are asked at once; what one answers is written, and asked once more where that is needed, while the
+ * others are still thinking. The waiting is a poll on one descriptor of the trackers and on signals, so Ctrl-C ends it
+ * between two writes and never within one.
  */
 #include "cli/sync.h"
 
@@ -18,7 +19,6 @@
 #include "tracker/report.h"
 
 #define WAIT_US_MAX 1000000
-#define ROUNDS 2 /* the second reads what was a tie */
 
 struct pass {
 	struct cli *cli;
@@ -117,17 +117,19 @@ static int take(struct pass *p, const struct rec_tracker_answer *answer, struct 
 	return r;
 }
 
-/* All answers that are there. */
+/* All answers that are there. What one tracker has to be asked once more (a tie) is asked when its own are in. */
 static int take_all(struct pass *p, struct rec_error *error)
 {
 	struct rec_tracker_answer answer;
-	bool any = false;
 	int r = rec_trackers_step(p->trackers, loop_now_us(), error);
 	while (r == 0 && rec_trackers_next(p->trackers, &answer) == 0) {
-		any = true;
 		r = take(p, &answer, error);
+		if (r == 0 && p->apply)
+			r = rec_sync_apply(p->sync, error);
+		if (r == 0 && answer.last && answer.reached)
+			r = ask(p, answer.tracker, error);
 	}
-	return r == 0 && any && p->apply ? rec_sync_apply(p->sync, error) : r;
+	return r;
 }
 
 /* Until every tracker has answered or given up. 0, an error, or STATUS_SIGNAL + N. */
@@ -149,16 +151,12 @@ static int await(struct pass *p, struct rec_error *error)
 	}
 }
 
-static int rounds(struct pass *p, struct rec_error *error)
+static int ask_all(struct pass *p, struct rec_error *error)
 {
 	int r = 0;
-	for (int round = 0; r == 0 && round < ROUNDS; round++) {
-		for (size_t i = 0; r == 0 && i < rec_trackers_count(p->trackers); i++)
-			r = ask(p, i, error);
-		if (r == 0)
-			r = await(p, error);
-	}
-	return r;
+	for (size_t i = 0; r == 0 && i < rec_trackers_count(p->trackers); i++)
+		r = ask(p, i, error);
+	return r == 0 ? await(p, error) : r;
 }
 
 /* ---- The pass ----------------------------------------------------------------------------------- */
@@ -184,7 +182,7 @@ static int pass_run(struct pass *p, const struct rec_slice *ids, size_t count, u
 	int r = rec_sync_new(p->cli->store, &table, ids ? REC_SYNC_IDS : REC_SYNC_ALL, ids, count, p->batch_id,
 			     &p->sync, &error);
 	if (r == 0)
-		r = rounds(p, &error);
+		r = ask_all(p, &error);
 	progress_clear(p);
 	if (r == 0) {
 		const struct rec_results *results = rec_sync_results(p->sync, &applied);

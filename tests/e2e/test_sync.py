@@ -327,6 +327,22 @@ class Trouble(Sync):
         self.assertIn("tracker made-up:", done.err)
         self.assertEqual(done.objects[0]["reason"], "unknown at the tracker")
 
+    def test_a_tracker_that_hangs_delays_nothing_of_another(self):
+        self.trackers("made-up", "slow", timeout="1h")
+        self.add_linked("one", ISSUE + "7")
+        self.says(items={ISSUE + "7": {"state": "open", "time": "2026-01-01T10:00:00Z"}})
+        self.reconciler("sync")
+        self.add_linked("two", "https://slow.example/a/b/issues/1")
+        self.says("slow", hang=True)
+        self.says(items={ISSUE + "7": closed()})  # as old as what is known: it is read once more
+        running = subprocess.Popen(**self.command(["sync"], stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+        deadline = time.monotonic() + DEADLINE_S
+        while self.status_of("one") != "DONE" and time.monotonic() < deadline:
+            time.sleep(0.01)
+        running.send_signal(signal.SIGTERM)
+        running.communicate(timeout=DEADLINE_S)
+        self.assertEqual((running.returncode, self.status_of("one")), (143, "DONE"))
+
     def test_a_program_that_is_not_there(self):
         (self.store.parent / "reconciler.conf").write_text(
             "[tracker gone]\ncommand = /nowhere/helper\nurl_prefix = https://tracker.example/\n")
