@@ -92,14 +92,14 @@ uint64_t rec_random_u64(void)
 	return value;
 }
 
-char *rec_uuid_format(const uint8_t random[16], char out[REC_UUID_BYTES])
+static char *uuid_format(const uint8_t bytes[16], unsigned version, char out[REC_UUID_BYTES])
 {
 	static const char digits[] = "0123456789abcdef";
 	char *to = out;
 	for (int i = 0; i < 16; i++) {
-		unsigned byte = random[i];
+		unsigned byte = bytes[i];
 		if (i == 6)
-			byte = 0x40 | (byte & 0x0f); /* version 4 */
+			byte = version << 4 | (byte & 0x0f);
 		if (i == 8)
 			byte = 0x80 | (byte & 0x3f); /* the variant of RFC 9562 */
 		if (i == 4 || i == 6 || i == 8 || i == 10)
@@ -111,9 +111,24 @@ char *rec_uuid_format(const uint8_t random[16], char out[REC_UUID_BYTES])
 	return out;
 }
 
+char *rec_uuid_format(const uint8_t random[16], char out[REC_UUID_BYTES])
+{
+	return uuid_format(random, 4, out);
+}
+
 char *rec_uuid_new(char out[REC_UUID_BYTES])
 {
 	uint8_t random[16] = {0};
 	random_fill(random, sizeof random);
 	return rec_uuid_format(random, out);
+}
+
+char *rec_uuid_new_ordered(int64_t wall_us, char out[REC_UUID_BYTES])
+{
+	uint8_t bytes[16] = {0};
+	uint64_t ms = (uint64_t)(wall_us / 1000);
+	random_fill(bytes + 6, sizeof bytes - 6);
+	for (int i = 0; i < 6; i++)
+		bytes[i] = (uint8_t)(ms >> (40 - 8 * i));
+	return uuid_format(bytes, 7, out);
 }

@@ -83,6 +83,21 @@ static void test_uuid_new__gives_another_each_time(void **state)
 	assert_non_null(strchr("89ab", one[19]));
 }
 
+static void test_uuid_new_ordered__begins_with_the_time(void **state)
+{
+	(void)state;
+	char early[REC_UUID_BYTES], same[REC_UUID_BYTES], late[REC_UUID_BYTES];
+	rec_uuid_new_ordered(INT64_C(0x0123456789ab) * 1000 + 999, early);
+	rec_uuid_new_ordered(INT64_C(0x0123456789ab) * 1000, same);
+	rec_uuid_new_ordered(INT64_C(0x0123456789ac) * 1000, late);
+	assert_memory_equal(early, "01234567-89ab-7", 15);
+	assert_memory_equal(same, early, 15);
+	assert_string_not_equal(same, early);
+	assert_true(strcmp(early, late) < 0);
+	assert_int_equal(strlen(late), 36);
+	assert_non_null(strchr("89ab", late[19]));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -92,6 +107,7 @@ int main(void)
 		cmocka_unit_test(test_random__does_not_repeat),
 		cmocka_unit_test(test_uuid__is_version_four_in_lower_case),
 		cmocka_unit_test(test_uuid_new__gives_another_each_time),
+		cmocka_unit_test(test_uuid_new_ordered__begins_with_the_time),
 	};
 	return cmocka_run_group_tests_name("base/clock", tests, NULL, NULL);
 }

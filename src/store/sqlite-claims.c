@@ -107,7 +107,10 @@ int rec_sqlite_claim_add(struct rec_store *store, struct rec_claim *claim, struc
 	struct rec_sqlite *s = rec_sqlite_of(store);
 	char uuid[REC_UUID_BYTES];
 	bool own_run = !claim->child_owns_run && rec_sqlite_has_table(s, REC_SQLITE_TABLE_runs);
-	struct rec_slice run_id = own_run ? rec_slice_of(rec_uuid_new(uuid)) : (struct rec_slice){0};
+	const struct rec_clock *clock = s->base.clock;
+	struct rec_slice run_id = {0};
+	if (own_run) /* in order: what was begun lately is ended soon, and lies together */
+		run_id = rec_slice_of(rec_uuid_new_ordered(clock->wall_us(clock->context), uuid));
 	int r = claimed(s, claim->task_id, error);
 	if (r == 0)
 		r = next_attempt(s, claim->task_id, &claim->attempt, error);
