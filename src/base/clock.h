@@ -27,8 +27,8 @@ uint64_t rec_random_u64(void);
 /* A version 4 UUID in lower case from 16 random bytes given (pure), or from getrandom. */
 char *rec_uuid_format(const uint8_t random[16], char out[REC_UUID_BYTES]);
 char *rec_uuid_new(char out[REC_UUID_BYTES]);
-/* A version 7 UUID (RFC 9562): begins with the milliseconds of that time, so that later ones sort behind, and an index on
- * them grows at its end. Not for what people type the beginning of. */
+/* A version 7 UUID (RFC 9562): begins with the milliseconds of that time, so that later ones sort behind, and an index
+ * on them grows at its end. Not for what people type the beginning of. */
 char *rec_uuid_new_ordered(int64_t wall_us, char out[REC_UUID_BYTES]);
 
 #endif

@@ -10,7 +10,8 @@
 
 /* Those tables of codeframe's schema that this program reads or writes, as its version 5 has them. The other tables
  * and user_version are left to codeframe: opening a database with a lower version it makes what is missing
- * itself, whereas a 5 would tell it that nothing is. */
+ * itself, whereas a 5 would tell it that nothing is. A check of more than two words is written with OR where codeframe
+ * has IN: SQLite fills a table with the list of an IN each time a row is checked, which costs more than the row. */
 const char rec_sqlite_ddl_codeframe[] =
 	"CREATE TABLE workspace (\n"
 	"  id TEXT PRIMARY KEY,\n"
@@ -59,7 +60,8 @@ const char rec_sqlite_ddl_codeframe[] =
 	"  auto_close_github_issue INTEGER DEFAULT 0,\n"
 	"  FOREIGN KEY (workspace_id) REFERENCES workspace(id),\n"
 	"  FOREIGN KEY (prd_id) REFERENCES prds(id),\n"
-	"  CHECK (status IN ('BACKLOG', 'READY', 'IN_PROGRESS', 'BLOCKED', 'FAILED', 'DONE', 'MERGED'))\n"
+	"  CHECK (status='BACKLOG' OR status='READY' OR status='IN_PROGRESS' OR status='BLOCKED' OR\n"
+	"    status='FAILED' OR status='DONE' OR status='MERGED')\n"
 	");\n"
 	"CREATE TABLE events (\n"
 	"  id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
@@ -81,8 +83,8 @@ const char rec_sqlite_ddl_codeframe[] =
 	"  created_by TEXT NOT NULL DEFAULT 'human',\n"
 	"  FOREIGN KEY (workspace_id) REFERENCES workspace(id),\n"
 	"  FOREIGN KEY (task_id) REFERENCES tasks(id),\n"
-	"  CHECK (status IN ('OPEN', 'ANSWERED', 'RESOLVED')),\n"
-	"  CHECK (created_by IN ('system', 'agent', 'human'))\n"
+	"  CHECK (status='OPEN' OR status='ANSWERED' OR status='RESOLVED'),\n"
+	"  CHECK (created_by='system' OR created_by='agent' OR created_by='human')\n"
 	");\n"
 	"CREATE TABLE runs (\n"
 	"  id TEXT PRIMARY KEY,\n"
@@ -93,7 +95,7 @@ const char rec_sqlite_ddl_codeframe[] =
 	"  completed_at TEXT,\n"
 	"  FOREIGN KEY (workspace_id) REFERENCES workspace(id),\n"
 	"  FOREIGN KEY (task_id) REFERENCES tasks(id),\n"
-	"  CHECK (status IN ('RUNNING', 'COMPLETED', 'FAILED', 'BLOCKED'))\n"
+	"  CHECK (status='RUNNING' OR status='COMPLETED' OR status='FAILED' OR status='BLOCKED')\n"
 	");\n"
 	"CREATE TABLE batch_runs (\n"
 	"  id TEXT PRIMARY KEY,\n"
@@ -116,7 +118,8 @@ const char rec_sqlite_ddl_codeframe[] =
 	"  config_reloads TEXT,\n"
 	"  cloud_timeout_minutes INTEGER NOT NULL DEFAULT 30,\n"
 	"  FOREIGN KEY (workspace_id) REFERENCES workspace(id),\n"
-	"  CHECK (status IN ('PENDING', 'RUNNING', 'COMPLETED', 'PARTIAL', 'FAILED', 'CANCELLED'))\n"
+	"  CHECK (status='PENDING' OR status='RUNNING' OR status='COMPLETED' OR status='PARTIAL' OR\n"
+	"    status='FAILED' OR status='CANCELLED')\n"
 	");\n"
 	"CREATE INDEX idx_tasks_workspace ON tasks(workspace_id);\n"
 	"CREATE INDEX idx_tasks_status ON tasks(status);\n"
