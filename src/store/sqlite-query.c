@@ -98,7 +98,7 @@ static const char *const texts[REC_SQLITE_QUERY_COUNT] = {
 		"INSERT OR IGNORE INTO rec_attempts(task_id,attempt,claim_id,started_at,ended_at) "
 		"SELECT ?1,?2-1,0,'','' WHERE ?2>1",
 	[REC_SQLITE_RELEASED_INSERT] =
-		"INSERT OR REPLACE INTO rec_released(task_id,attempt,blocker_id) SELECT DISTINCT ?1,?2,id "
+		"INSERT OR REPLACE INTO rec_released(task_id,attempt,blocker_id) SELECT ?1,?2,id "
 		"FROM blockers WHERE task_id=?1 AND status IN " RELEASED_STATUSES " AND id IS NOT NULL",
 	[REC_SQLITE_RELEASED_FORGET] = "DELETE FROM rec_released WHERE task_id=?1 AND attempt=?2",
 	[REC_SQLITE_RELEASED_FORGET_OLDER] = "DELETE FROM rec_released WHERE task_id=?1 AND attempt<?2",
