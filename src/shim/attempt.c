@@ -31,7 +31,7 @@ static int64_t wall_us(void)
 
 void rec_attempt_init(struct rec_attempt *attempt)
 {
-	*attempt = (struct rec_attempt){.pidfd = -1, .output_fd = -1, .log_fd = -1};
+	*attempt = (struct rec_attempt){.pidfd = -1, .output_fd = -1, .writing_fd = -1, .log_fd = -1};
 }
 
 static void fd_close(int *fd)
@@ -45,6 +45,7 @@ void rec_attempt_release(struct rec_attempt *attempt)
 {
 	fd_close(&attempt->pidfd);
 	fd_close(&attempt->output_fd);
+	fd_close(&attempt->writing_fd);
 	fd_close(&attempt->log_fd);
 	rec_attempt_init(attempt);
 }
@@ -223,8 +224,8 @@ static int attempt_spawn(struct rec_attempt *attempt, const struct rec_shim_setu
 	pid_t pid = child_start(child);
 	int failed = pid < 0 ? errno : child->failed_errno;
 	close(child->stdin_fd);
-	close(ends[1]);
 	attempt->output_fd = ends[0];
+	attempt->writing_fd = ends[1];
 	if (pid > 0) {
 		attempt->pid = pid;
 		attempt->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -303,12 +304,8 @@ static void output_read(struct rec_attempt *attempt, const struct rec_shim_setup
 		ssize_t n = read(attempt->output_fd, bytes, sizeof bytes);
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0 && errno == EAGAIN)
+		if (n <= 0) /* nothing more now; no end of file while we hold the other end */
 			return;
-		if (n <= 0) {
-			fd_close(&attempt->output_fd);
-			return;
-		}
 		log_keep(attempt, setup, bytes, (size_t)n);
 		done += (size_t)n;
 	}
@@ -323,4 +320,5 @@ void rec_attempt_drain(struct rec_attempt *attempt, const struct rec_shim_setup 
 {
 	output_read(attempt, setup, DRAIN_BYTES_MAX);
 	fd_close(&attempt->output_fd);
+	fd_close(&attempt->writing_fd);
 }

@@ -32,8 +32,9 @@ struct rec_attempt {
 	int64_t claim_id; /* 0: nothing runs */
 	pid_t pid;        /* the child until it is reaped, then 0 */
 	int pidfd;
-	int output_fd; /* our end of the child's stdout and stderr; -1 once drained */
-	int log_fd;    /* made at the first byte */
+	int output_fd;  /* our end of the child's stdout and stderr; -1 once drained */
+	int writing_fd; /* the child's end, held open: that its last holder is gone is no news beside its end */
+	int log_fd;     /* made at the first byte */
 	char log_name[REC_LOG_NAME_BYTES];
 	uint64_t output_bytes;
 	int wait_status, spawn_errno;
@@ -48,7 +49,7 @@ void rec_attempt_init(struct rec_attempt *attempt);
  * be executed is an attempt that ended at once, with spawn_errno set. */
 void rec_attempt_start(struct rec_attempt *attempt, const struct rec_shim_setup *setup,
 		       const struct rec_attempt_order *order);
-/* Reads what is in the pipe, up to a bound, into the log; closes it at end of file. */
+/* Reads what is in the pipe, up to a bound, into the log. */
 void rec_attempt_output(struct rec_attempt *attempt, const struct rec_shim_setup *setup);
 /* After the child ended: what is in the pipe now still counts; nobody is waited for. */
 void rec_attempt_drain(struct rec_attempt *attempt, const struct rec_shim_setup *setup);
