@@ -16,6 +16,8 @@
  *   LIFE   (asks for signs of life)           VOID     claim: will never start
  *   QUIT   (when idle: exit)                  LIFE     claim, output bytes, CPU time, heartbeat
  *   DEADLINE times: what runs is stopped then, conductor or not; replaces the one before
+ *
+ * A shim whose child has just started hears the conductor 2 ms later, or when the child has ended; else at once.
  */
 #ifndef REC_SHIM_PROTOCOL_H
 #define REC_SHIM_PROTOCOL_H

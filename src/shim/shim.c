@@ -32,6 +32,7 @@
 #include "shim/tree.h"
 
 #define SURVIVORS_GRACE_US 2000000 /* between SIGTERM and SIGKILL for what outlived the child */
+#define LET_ALONE_US 2000          /* so long a child is not disturbed by what the conductor says */
 #define SURVIVORS_AGAIN_MS 20      /* SIGKILL is repeated for as long as something forks */
 
 struct shim {
@@ -41,6 +42,7 @@ struct shim {
 	int64_t term_us, kill_us; /* the deadline, by the clock that goes on while the machine sleeps; 0: none */
 	struct rec_attempt attempt;
 	struct rec_attempt_order ahead;
+	int64_t begun_us; /* the attempt, monotonic */
 	bool quit;
 	bool some_ended; /* SIGCHLD came since children were reaped last */
 	bool alone;      /* no child of any kind was left then, and none was started since */
@@ -158,8 +160,11 @@ static void attempt_begin(struct shim *shim, const struct rec_attempt_order *ord
 					     .claim_id = order->claim_id,
 					     .started_us = clock_us(CLOCK_REALTIME)});
 	rec_attempt_start(&shim->attempt, &shim->setup, order);
+	shim->begun_us = clock_us(CLOCK_MONOTONIC);
 	shim->alone = shim->alone && !shim->attempt.pid;
 }
+
+static void conductor_read(struct shim *shim); /* below: hearing may start an attempt, whose end hears what waits */
 
 /* The whole tree is gone: record, start what waits, then tell. */
 static void attempt_end(struct shim *shim)
@@ -175,6 +180,7 @@ static void attempt_end(struct shim *shim)
 				    .ended_us = ended.ended_us,
 				    .output_bytes = ended.output_bytes};
 	rec_record_write(shim->map, REC_LANE_ENDED, record);
+	conductor_read(shim); /* what it may have sent to a child that was let alone */
 	rec_attempt_release(&shim->attempt);
 	if (deadline_over(shim))
 		void_ahead(shim);
@@ -362,6 +368,13 @@ static void signals_drain(struct shim *shim)
 		;
 }
 
+/* A child that just started is let alone: what comes meanwhile is the next one's START as a rule, which can wait. */
+static int let_alone_ms(const struct shim *shim)
+{
+	int64_t left_us = shim->begun_us + LET_ALONE_US - clock_us(CLOCK_MONOTONIC);
+	return shim->attempt.claim_id && !shim->attempt.kill_at_us && left_us > 0 ? (int)(left_us / 1000 + 1) : 0;
+}
+
 static int wait_ms(const struct shim *shim)
 {
 	if (!shim->attempt.kill_at_us)
@@ -385,7 +398,10 @@ static void serve(struct shim *shim)
 					 {shim->attempt.output_fd, POLLIN, 0},
 					 {shim->listen_fd, POLLIN, 0},
 					 {shim->deadline_fd, POLLIN, 0}};
-		if (poll(waits, 5, wait_ms(shim)) < 0 && errno != EINTR)
+		int alone_ms = let_alone_ms(shim);
+		if (alone_ms)
+			waits[1].fd = -1;
+		if (poll(waits, 5, alone_ms ? alone_ms : wait_ms(shim)) < 0 && errno != EINTR)
 			return;
 		if (waits[0].revents) {
 			signals_drain(shim);
@@ -395,7 +411,7 @@ static void serve(struct shim *shim)
 			rec_attempt_output(&shim->attempt, &shim->setup);
 		kill_again(shim);
 		attempts_advance(shim);
-		if (waits[1].revents)
+		if (waits[1].revents || waits[4].revents)
 			conductor_read(shim);
 		if (waits[3].revents)
 			conductor_accept(shim);
