@@ -41,6 +41,9 @@ struct rec_store_ops {
 	int (*begin)(struct rec_store *s, struct rec_error *error);
 	int (*commit)(struct rec_store *s, struct rec_error *error); /* on failure the backend has rolled back */
 	void (*rollback)(struct rec_store *s);
+	/* may, both or none */
+	int (*sync_apart)(struct rec_store *s, struct rec_error *error);
+	int (*sync)(struct rec_store *s, struct rec_error *error);
 
 	/* writes, inside a group. None of them rolls parents up: the wrapper does, with the four below. Every
 	 * created_at, updated_at, created_by, claimed_at and event time is present; updated_at (edit,
@@ -142,6 +145,7 @@ struct rec_store {
 	struct rec_store_info info;
 	int64_t busy_timeout_ms;
 	bool in_group;                 /* the caller's view: true until commit or rollback, also after a failure */
+	bool sync_apart, unsynced;     /* commits do not wait for the disk; one has not */
 	bool in_callback;              /* a callback of the caller's is running */
 	struct rec_error group_failed; /* .code: 0, or what a call inside the group failed with */
 	rec_warning_fn *warn;

@@ -70,6 +70,13 @@ int rec_memory_commit(struct rec_store *s, struct rec_error *error)
 	return 0;
 }
 
+/* Nothing here survives a process, so there is nothing to wait for; who waits is served as by any other store. */
+static int memory_sync(struct rec_store *s, struct rec_error *error)
+{
+	(void)s, (void)error;
+	return 0;
+}
+
 static int memory_stamp(struct rec_store *s, uint64_t *ret_stamp, struct rec_error *error)
 {
 	(void)error;
@@ -116,6 +123,8 @@ static const struct rec_store_ops memory_ops = {
 	.blocker_get = rec_memory_blocker_get,
 	.begin = rec_memory_begin,
 	.commit = rec_memory_commit,
+	.sync_apart = memory_sync,
+	.sync = memory_sync,
 	.rollback = rec_memory_rollback,
 	.create = rec_memory_create,
 	.edit = rec_memory_edit,

@@ -57,6 +57,25 @@ void rec_sqlite_rollback(struct rec_store *store)
 	rec_sqlite_settle(s, NULL);
 }
 
+/* ---- Waiting for the disk ---- */
+
+/* With NORMAL a commit does not wait; a checkpoint does, before it copies anything. (Sources: SQLite, PRAGMA
+ * synchronous; the log's file is what JOURNAL_POINTER gives while there is a log.) */
+int rec_sqlite_sync_apart(struct rec_store *store, struct rec_error *error)
+{
+	return rec_sqlite_execute(rec_sqlite_of(store), "PRAGMA synchronous=NORMAL", error);
+}
+
+int rec_sqlite_sync(struct rec_store *store, struct rec_error *error)
+{
+	struct rec_sqlite *s = rec_sqlite_of(store);
+	sqlite3_file *log = NULL;
+	int rc = sqlite3_file_control(s->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, (void *)&log);
+	if (rc == SQLITE_OK && log && log->pMethods)
+		rc = log->pMethods->xSync(log, SQLITE_SYNC_NORMAL);
+	return rc == SQLITE_OK ? 0 : rec_sqlite_fail(s, rc, NULL, error);
+}
+
 /* ---- What rows need ---- */
 
 int rec_sqlite_workspace(struct rec_sqlite *s, struct rec_slice *ret_id, struct rec_error *error)

@@ -479,6 +479,8 @@ int rec_sqlite_blocker_get(struct rec_store *s, struct rec_slice id, struct rec_
 int rec_sqlite_begin(struct rec_store *s, struct rec_error *error);
 int rec_sqlite_commit(struct rec_store *s, struct rec_error *error);
 void rec_sqlite_rollback(struct rec_store *s);
+int rec_sqlite_sync_apart(struct rec_store *s, struct rec_error *error);
+int rec_sqlite_sync(struct rec_store *s, struct rec_error *error);
 int rec_sqlite_create(struct rec_store *s, const struct rec_task *task, struct rec_error *error);
 int rec_sqlite_edit(struct rec_store *s, const struct rec_task *task, unsigned fields, struct rec_error *error);
 int rec_sqlite_remove(struct rec_store *s, struct rec_slice id, struct rec_error *error);

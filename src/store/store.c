@@ -29,6 +29,7 @@ struct rec_store *rec_store_close(struct rec_store *s)
 	if (!s)
 		return NULL;
 	rec_store_rollback(s);
+	(void)rec_store_sync(s, NULL); /* what cannot be synced is there all the same */
 	s->warned = rec_warned_free(s->allocator, s->warned);
 	s->ops->close(s);
 	return NULL;
@@ -141,7 +142,9 @@ int rec_store_commit(struct rec_store *s, struct rec_error *error)
 	s->in_group = false;
 	if (s->group_failed.code)
 		return group_failed(s, error);
-	return result_check(s, "commit", s->ops->commit(s, error), 0, error);
+	r = result_check(s, "commit", s->ops->commit(s, error), 0, error);
+	s->unsynced = s->unsynced || (r == 0 && s->sync_apart);
+	return r;
 }
 
 void rec_store_rollback(struct rec_store *s)
@@ -154,6 +157,37 @@ void rec_store_rollback(struct rec_store *s)
 bool rec_store_in_group(const struct rec_store *s)
 {
 	return s->in_group;
+}
+
+/* ---- Waiting for the disk ---- */
+
+int rec_store_sync_apart(struct rec_store *s, struct rec_error *error)
+{
+	int r = not_from_callback(s, error);
+	if (r < 0 || s->sync_apart || !s->ops->sync_apart)
+		return r;
+	if (s->in_group)
+		return rec_fail(error, REC_E_BUG, "sync_apart inside a group (please report)");
+	r = result_check(s, "sync_apart", s->ops->sync_apart(s, error), 0, error);
+	s->sync_apart = r == 0;
+	return r;
+}
+
+bool rec_store_unsynced(const struct rec_store *s)
+{
+	return s->unsynced;
+}
+
+int rec_store_sync(struct rec_store *s, struct rec_error *error)
+{
+	int r = not_from_callback(s, error);
+	if (r < 0 || !s->unsynced)
+		return r;
+	if (s->in_group)
+		return rec_fail(error, REC_E_BUG, "a sync inside a group (please report)");
+	r = result_check(s, "sync", s->ops->sync(s, error), 0, error);
+	s->unsynced = r < 0;
+	return r;
 }
 
 /* ---- The frame of one call ---- */

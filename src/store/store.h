@@ -178,6 +178,16 @@ int rec_store_commit(struct rec_store *s, struct rec_error *error); /* negative:
 void rec_store_rollback(struct rec_store *s);
 bool rec_store_in_group(const struct rec_store *s);
 
+/* From now on a commit does not wait for the disk: what it wrote is seen by everybody at once and survives the death of
+ * this process, a loss of power only once rec_store_sync has returned 0. Commits become durable in their order, none
+ * without those before it, whoever made them. Closing syncs, too. A store that cannot keep the two apart goes on as
+ * before: commits are durable, nothing is ever unsynced. 0, or what the store says. */
+int rec_store_sync_apart(struct rec_store *s, struct rec_error *error);
+bool rec_store_unsynced(const struct rec_store *s); /* something was committed since the last sync */
+/* Waits for the disk, if anything is unsynced. REC_E_IO: what was committed is there for everybody, and a loss of power
+ * may undo it. REC_E_BUG inside a group. */
+int rec_store_sync(struct rec_store *s, struct rec_error *error);
+
 /* ---- Writes ------------------------------------------------------------------------------------- */
 /* All of these take UTF-8 within the limits of reconciler.h (REC_E_INVALID names what is wrong), and no new address
  * with a user or a password before its host (no message shows such a one); what a store holds already stays as it is.

@@ -258,6 +258,60 @@ static void test_group__empty_one_commits(void **state)
 	assert_int_equal(contract_changes(c->store, &cursor, NULL, 0), 0);
 }
 
+/* ---- Waiting for the disk ---- */
+
+static uint64_t group_operations(struct contract *c, const char *id)
+{
+	if (contract_backend.set_io_failure)
+		contract_backend.set_io_failure(c->place, 0, false);
+	expect(c, 0, rec_store_begin(c->store, &c->error));
+	contract_add(c, id, REC_READY);
+	expect(c, 0, rec_store_commit(c->store, &c->error));
+	return contract_backend.set_io_failure ? contract_backend.set_io_failure(c->place, 0, false) : 0;
+}
+
+static void test_sync__apart_is_seen_by_others_before_it(void **state)
+{
+	struct contract *c = *state;
+	struct rec_store *second = contract_open(c, REC_STORE_WRITE);
+	group_operations(c, "before");
+	assert_false(rec_store_unsynced(c->store));
+	expect(c, 0, rec_store_sync(c->store, &c->error));
+	uint64_t with = group_operations(c, "with");
+	expect(c, 0, rec_store_sync_apart(c->store, &c->error));
+	expect(c, 0, rec_store_sync_apart(c->store, &c->error));
+	uint64_t without = group_operations(c, "without");
+	assert_int_equal(status_by(c, second, "without"), REC_READY);
+	if (rec_store_unsynced(c->store) && contract_backend.set_io_failure)
+		assert_true(without < with);
+	expect(c, 0, rec_store_begin(c->store, &c->error));
+	if (rec_store_unsynced(c->store))
+		expect(c, REC_E_BUG, rec_store_sync(c->store, &c->error));
+	rec_store_rollback(c->store);
+	expect(c, 0, rec_store_sync(c->store, &c->error));
+	assert_false(rec_store_unsynced(c->store));
+	contract_set(c, "without", REC_READY, REC_DONE); /* a write alone, too */
+	expect(c, 0, rec_store_sync(c->store, &c->error));
+	assert_int_equal(status_by(c, second, "without"), REC_DONE);
+}
+
+static void test_sync__that_fails_leaves_it_unsynced_and_can_be_tried_again(void **state)
+{
+	struct contract *c = *state;
+	expect(c, 0, rec_store_sync_apart(c->store, &c->error));
+	group_operations(c, "a");
+	if (!rec_store_unsynced(c->store) || !contract_backend.set_io_failure)
+		skip();
+	contract_backend.set_io_failure(c->place, 1, false);
+	expect(c, REC_E_IO, rec_store_sync(c->store, &c->error));
+	assert_true(c->error.message[0]);
+	assert_true(rec_store_unsynced(c->store));
+	assert_int_equal(contract_status(c, "a"), REC_READY);
+	contract_backend.set_io_failure(c->place, 0, false);
+	expect(c, 0, rec_store_sync(c->store, &c->error));
+	assert_false(rec_store_unsynced(c->store));
+}
+
 static const struct CMUnitTest tests[] = {
 	contract_test(test_group__commit_keeps_everything),
 	contract_test(test_group__rollback_keeps_nothing),
@@ -274,5 +328,7 @@ static const struct CMUnitTest tests[] = {
 	contract_test(test_group__commit_without_one_is_a_bug),
 	contract_test(test_group__open_at_close_is_rolled_back),
 	contract_test(test_group__empty_one_commits),
+	contract_test(test_sync__apart_is_seen_by_others_before_it),
+	contract_test(test_sync__that_fails_leaves_it_unsynced_and_can_be_tried_again),
 };
 contract_run(groups, tests)
