@@ -380,7 +380,7 @@ static void group_taken(struct rec_driver *d)
 	d->errors_written = d->errors;
 	d->position += (int64_t)d->joined_count;
 	d->claimed_count = d->joined_count = 0;
-	rec_driver_events_told(d, true);
+	rec_driver_events_stored(d, true);
 }
 
 /* 0: committed. Negative: nothing is stored, or (the commit itself failed) one cannot know. */
@@ -402,7 +402,7 @@ static int group_write(struct rec_driver *d, const struct rec_plan *plan, struct
 	}
 	if (r) {
 		rec_driver_claims_undo(d, committing);
-		rec_driver_events_told(d, false);
+		rec_driver_events_stored(d, false);
 	}
 	return r;
 }

@@ -8,25 +8,30 @@
 
 /* ---- Adding ---- */
 
-/* Given here, so that it can be told as well. */
-static int time_add(struct rec_driver *d, struct rec_event *event)
+/* Makes it fit to be told later: with its time, and with texts that last as long as the others (which are constants,
+ * the machine's, or the options'). */
+static int event_keep(struct rec_driver *d, struct rec_event *event)
 {
-	char *time = rec_arena_alloc(&d->arena, REC_TIMESTAMP_BYTES);
-	if (time)
-		event->time = rec_slice_of(rec_timestamp_format(rec_driver_now(d).wall_us, time));
-	return time ? 0 : REC_E_NOMEM;
+	void *told = d->told;
+	char *time = rec_arena_alloc(&d->told_texts, REC_TIMESTAMP_BYTES);
+	char *detail =
+		rec_arena_strndup(&d->told_texts, event->detail.data ? event->detail.data : "", event->detail.length);
+	int r = rec_grow(d->allocator, &told, &d->told_capacity, d->told_count + 1, sizeof *d->told);
+	d->told = told;
+	if (r || !time || !detail)
+		return REC_E_NOMEM;
+	event->time = rec_slice_of(rec_timestamp_format(rec_driver_now(d).wall_us, time));
+	if (event->detail.data)
+		event->detail.data = detail;
+	return 0;
 }
 
 int rec_driver_event_add(struct rec_driver *d, const struct rec_event *event, struct rec_error *error)
 {
 	struct rec_event complete = *event;
-	void *told = d->told;
 	complete.batch_id = d->options.batch_id;
-	if (d->options.tell && time_add(d, &complete))
+	if (d->options.tell && event_keep(d, &complete))
 		return rec_fail_nomem(error);
-	if (d->options.tell && rec_grow(d->allocator, &told, &d->told_capacity, d->told_count + 1, sizeof *d->told))
-		return rec_fail_nomem(error);
-	d->told = told;
 	int r = rec_store_event_add(d->store, &complete, error);
 	if (r)
 		return rec_driver_unexpected(r, "event", error);
@@ -35,11 +40,43 @@ int rec_driver_event_add(struct rec_driver *d, const struct rec_event *event, st
 	return rec_moves_record(&d->moves, d->store, d->options.batch_id, error);
 }
 
-void rec_driver_events_told(struct rec_driver *d, bool committed)
+/* ---- Telling ---- */
+
+static void events_tell(struct rec_driver *d)
 {
-	for (size_t i = 0; committed && i < d->told_count; i++)
+	for (size_t i = 0; i < d->told_committed; i++)
 		d->options.tell(d->options.context, &d->told[i]);
-	d->told_count = 0;
+	d->told_count = d->told_committed = 0;
+	rec_arena_release(&d->told_texts);
+}
+
+void rec_driver_events_stored(struct rec_driver *d, bool committed)
+{
+	if (committed)
+		d->told_committed = d->told_count;
+	d->told_count = d->told_committed;
+	if (!rec_store_unsynced(d->store))
+		events_tell(d);
+}
+
+void rec_driver_sync(struct rec_driver *d, bool now)
+{
+	struct rec_error problem = {0};
+	if (!rec_store_unsynced(d->store))
+		return;
+	int64_t now_us = rec_driver_now(d).monotonic_us;
+	if (!d->sync_due_us)
+		d->sync_due_us = now_us + SYNC_DELAY_US;
+	if (!now && now_us < d->sync_due_us)
+		return;
+	if (rec_store_sync(d->store, &problem) == 0) {
+		d->sync_due_us = d->sync_pause_us = 0;
+	} else {
+		rec_driver_note_error(d, "sync", &problem);
+		d->sync_due_us = rec_driver_pause(d, &d->sync_pause_us);
+	}
+	if (now || !d->sync_due_us)
+		events_tell(d);
 }
 
 int rec_driver_event_plain(struct rec_driver *d, const char *name, struct rec_slice task_id, uint32_t attempt,

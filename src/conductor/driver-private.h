@@ -16,6 +16,8 @@
 #define AWAY_TELL_US (60 * INT64_C(1000000))
 #define PAUSE_FIRST_US INT64_C(100000)
 #define PAUSE_MAX_US (30 * INT64_C(1000000))
+#define SYNC_DELAY_US INT64_C(10000) /* from a commit until it is durable, at most; what else is committed shares it   \
+				      */
 
 /* A claim that this conductor answers for. */
 struct live {
@@ -101,8 +103,9 @@ struct rec_driver {
 	struct rec_arena arena;
 	struct rec_machine_event *results; /* told once it is committed */
 	size_t result_count, result_capacity;
-	struct rec_event *told; /* audit events; texts in the arena */
-	size_t told_count, told_capacity;
+	struct rec_event *told;      /* audit events for the listener, of committed groups first */
+	struct rec_arena told_texts; /* of these */
+	size_t told_count, told_capacity, told_committed;
 	struct live *claimed; /* by this group */
 	size_t claimed_count, claimed_capacity;
 	uint32_t *joined; /* tasks whose first row is to be written */
@@ -114,7 +117,8 @@ struct rec_driver {
 	char last_error[256]; /* of a check; to be written to the log */
 	int64_t away_tell_us;
 	uint64_t untold;
-	bool away; /* the store was, when it was asked last */
+	int64_t sync_due_us, sync_pause_us; /* when to wait for the disk at the latest; 0: not known yet */
+	bool away;                          /* the store was, when it was asked last */
 	bool drained, forced;
 	bool stopping; /* what runs was told to stop, which goes on without the store */
 	int64_t stop_due_us;
@@ -204,8 +208,10 @@ int rec_driver_event_decision(struct rec_driver *d, const struct rec_effect *eff
 int rec_driver_event_finish(struct rec_driver *d, const struct rec_effect *effect, enum rec_status status,
 			    const struct live *live, struct rec_error *error);
 int rec_driver_event_ring(struct rec_driver *d, const struct rec_effect *effect, struct rec_error *error);
-/* What is in the log now is told; or forgotten. */
-void rec_driver_events_told(struct rec_driver *d, bool committed);
+/* The group has ended: its events are to be told once they are durable; or forgotten. */
+void rec_driver_events_stored(struct rec_driver *d, bool committed);
+/* Waits for the disk, if that is due or has to be now, and tells what is durable by that. */
+void rec_driver_sync(struct rec_driver *d, bool now);
 
 /* ---- The lease (driver-lease.c) ---- */
 

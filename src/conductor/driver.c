@@ -315,7 +315,9 @@ static int batch_end(struct rec_driver *d, enum rec_batch_status outcome, struct
 		r = rec_store_commit(d->store, error);
 	else
 		rec_store_rollback(d->store);
-	rec_driver_events_told(d, r == 0);
+	rec_driver_events_stored(d, r == 0);
+	if (r >= 0)
+		rec_driver_sync(d, true);
 	rec_arena_release(&d->arena);
 	if (r < 0)
 		return r;
@@ -409,11 +411,9 @@ static int ready_step(struct rec_driver *d, struct rec_error *error)
 	return r ? r : recovered;
 }
 
-int rec_driver_step(struct rec_driver *d, int64_t *ret_due_us, struct rec_error *error)
+static int step(struct rec_driver *d, int64_t *ret_due_us, struct rec_error *error)
 {
 	const struct rec_plan *plan = NULL;
-	if (d->ended)
-		return REC_END;
 	int r = rec_driver_news_tell(d) ? rec_fail_nomem(error) : slots_hear(d, error);
 	r = r ? r : ready_step(d, error);
 	if (r == REC_END) {
@@ -427,6 +427,20 @@ int rec_driver_step(struct rec_driver *d, int64_t *ret_due_us, struct rec_error 
 		r = rec_fail_nomem(error);
 	r = r ? r : work(d, &plan, error);
 	return r ? r : end_if_ended(d, plan, ret_due_us, error);
+}
+
+/* What was committed starts at once, becomes durable a little later and together with what follows, and is told then:
+ * no child and no slot waits for the disk. What a loss of power takes away in between never was, as far as the store
+ * knows: a claim, and its child with it; an end, and the attempt is lost. */
+int rec_driver_step(struct rec_driver *d, int64_t *ret_due_us, struct rec_error *error)
+{
+	if (d->ended)
+		return REC_END;
+	int r = step(d, ret_due_us, error);
+	rec_driver_sync(d, r < 0 && r != REC_E_NOMEM);
+	if (r == 0 && rec_store_unsynced(d->store))
+		*ret_due_us = earlier(*ret_due_us, d->sync_due_us);
+	return r;
 }
 
 /* ---- Making ---- */
@@ -443,6 +457,7 @@ struct rec_driver *rec_driver_free(struct rec_driver *d)
 	rec_look_free(d->unfinished);
 	rec_moves_release(&d->moves);
 	rec_arena_release(&d->arena);
+	rec_arena_release(&d->told_texts);
 	rec_arena_release(&d->strangers_arena);
 	rec_free(d->allocator, d->news.items);
 	rec_free(d->allocator, d->live);
@@ -520,6 +535,7 @@ int rec_driver_new(const struct rec_driver_options *options, struct rec_driver *
 	d->store = options->store;
 	d->clock = options->clock ? options->clock : &rec_clock_real;
 	rec_arena_init(&d->arena, d->allocator);
+	rec_arena_init(&d->told_texts, d->allocator);
 	rec_arena_init(&d->strangers_arena, d->allocator);
 	rec_moves_init(&d->moves, d->allocator);
 	d->rescan = true;
@@ -527,6 +543,7 @@ int rec_driver_new(const struct rec_driver_options *options, struct rec_driver *
 	if (!r)
 		r = rec_machine_slots(d->m, options->slots.ops->count(options->slots.self));
 	r = r ? r : load(d, error);
+	r = r ? r : rec_store_sync_apart(d->store, error);
 	if (r) {
 		rec_driver_free(d);
 		return r;

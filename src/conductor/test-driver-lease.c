@@ -18,7 +18,7 @@ static void test_feed__that_could_not_be_read_is_read_again_after_a_pause(void *
 	(void)state;
 	story_begin();
 	driver_begin();
-	assert_true(step() > 20 * SECOND);
+	assert_true(step_synced() > 20 * SECOND);
 	w.feed_gone = true;
 	int64_t pause_us = step();
 	assert_true(w.calls > 0 && pause_us <= 5 * SECOND);

@@ -35,6 +35,10 @@ struct world {
 	struct rec_driver *driver;
 	unsigned told; /* troubles */
 	char last_told[256];
+	unsigned heard; /* events that are no trouble */
+	char last_heard[64];
+	unsigned syncs;
+	bool sync_fails;
 };
 
 static struct world w;
@@ -101,6 +105,13 @@ static int store_snapshot(struct rec_store *s, const struct rec_slice *ids, size
 	return w.gone ? gone(error) : w.real->snapshot(s, ids, count, fields, out, error);
 }
 
+static int store_sync(struct rec_store *s, struct rec_error *error)
+{
+	(void)s;
+	w.syncs++;
+	return w.sync_fails ? rec_fail(error, REC_E_IO, "the disk does not write") : 0;
+}
+
 static void store_open(void)
 {
 	const struct rec_store_options options = {.mode = REC_STORE_WRITE, .clock = &w.clock.clock};
@@ -108,6 +119,7 @@ static void store_open(void)
 	w.real = w.store->ops;
 	w.ops = *w.real;
 	w.ops.patience = store_patience;
+	w.ops.sync = store_sync;
 	w.patience_end_us = INT64_MAX;
 	w.ops.begin = store_begin;
 	w.ops.stamp = store_stamp;
@@ -254,6 +266,14 @@ static int64_t step(void)
 	return due_us - w.clock.clock.monotonic_us(w.clock.clock.context);
 }
 
+/* The same, when what was written is durable. */
+static int64_t step_synced(void)
+{
+	step();
+	rec_clock_manual_advance(&w.clock, SECOND / 100);
+	return step();
+}
+
 static void story_begin(void)
 {
 	w = (struct world){0};
@@ -266,8 +286,11 @@ static void story_begin(void)
 static void trouble_hear(void *context, const struct rec_event *event)
 {
 	(void)context;
-	if (!rec_slice_equal(event->event, rec_slice_of("RECONCILIATION_ERROR")))
+	if (!rec_slice_equal(event->event, rec_slice_of("RECONCILIATION_ERROR"))) {
+		w.heard++;
+		snprintf(w.last_heard, sizeof w.last_heard, "%.*s", (int)event->event.length, event->event.data);
 		return;
+	}
 	w.told++;
 	snprintf(w.last_told, sizeof w.last_told, "%.*s", (int)event->detail.length, event->detail.data);
 }
