@@ -10,12 +10,14 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/settings.h"
 #include "tracker/helper.h"
 #include "tracker/protocol.h"
+#include "tracker/secrets.h"
 
 #define TIMEOUT_US (INT64_C(10) * 1000000)
 #define PROBLEM_BYTES 400
@@ -44,12 +46,25 @@ static int64_t now_us(void)
 	return rec_clock_real.monotonic_us(rec_clock_real.context);
 }
 
+/* It may quote the helper. */
+static void problem_set(struct testing *t, const char *said)
+{
+	struct rec_secrets secrets;
+	rec_cleanup(rec_buffer_release) struct rec_buffer shown;
+	rec_secrets_init(&secrets, environ);
+	rec_buffer_init(&shown, NULL, 4 * PROBLEM_BYTES);
+	bool good = rec_secrets_hide(&secrets, &shown, rec_slice_of(said)) == 0;
+	snprintf(t->problem, sizeof t->problem, "%.*s", good ? (int)shown.length : 0, shown.data ? shown.data : "");
+}
+
 __attribute__((format(printf, 2, 3))) static bool wrong(struct testing *t, const char *format, ...)
 {
+	char said[4 * PROBLEM_BYTES];
 	va_list arguments;
 	va_start(arguments, format);
-	vsnprintf(t->problem, sizeof t->problem, format, arguments);
+	vsnprintf(said, sizeof said, format, arguments);
 	va_end(arguments);
+	problem_set(t, said);
 	return false;
 }
 

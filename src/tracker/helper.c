@@ -379,9 +379,11 @@ bool rec_helper_output_ended(const struct rec_helper *h)
 
 static void words_add(const struct rec_helper *h, struct rec_buffer *out)
 {
+	struct rec_secrets secrets;
 	struct rec_buffer shown;
+	rec_secrets_init(&secrets, environ);
 	rec_buffer_init(&shown, h->allocator, WORDS_LINE_BYTES_MAX);
-	if (rec_secrets_hide(&shown, rec_buffer_slice(&h->words), environ) == 0 && shown.length) {
+	if (rec_secrets_hide(&secrets, &shown, rec_buffer_slice(&h->words)) == 0 && shown.length) {
 		rec_buffer_add_text(out, ": ");
 		rec_text_show(out, rec_buffer_slice(&shown), REC_HELPER_WORDS_BYTES);
 	}

@@ -1,4 +1,4 @@
-/* secrets.c - see secrets.h. Looked for at each place of the text: it is short, and seldom told. */
+/* secrets.c - see secrets.h. */
 #include "tracker/secrets.h"
 
 #define SECRET_BYTES_MIN 8u /* "1" and "true" are no secrets */
@@ -14,27 +14,60 @@ static bool is_secret_name(struct rec_slice name)
 	return false;
 }
 
+/* The variable's value, if it is a secret; else of no length. */
+static struct rec_slice secret_of(const char *variable)
+{
+	const char *equals = strchr(variable, '=');
+	struct rec_slice value = rec_slice_of(equals ? equals + 1 : "");
+	if (value.length < SECRET_BYTES_MIN ||
+	    !is_secret_name((struct rec_slice){variable, (size_t)(equals - variable)}))
+		value.length = 0;
+	return value;
+}
+
+void rec_secrets_init(struct rec_secrets *s, char *const *environment)
+{
+	*s = (struct rec_secrets){.environment = environment};
+	for (size_t i = 0; environment && environment[i]; i++) {
+		struct rec_slice secret = secret_of(environment[i]);
+		if (secret.length)
+			s->firsts[(unsigned char)secret.data[0]] = true;
+	}
+}
+
 /* How long the longest secret is that `text` begins with; 0: none. */
-static size_t secret_at(struct rec_slice text, char *const *environment)
+static size_t secret_at(const struct rec_secrets *s, struct rec_slice text)
 {
 	size_t longest = 0;
-	for (size_t i = 0; environment && environment[i]; i++) {
-		const char *equals = strchr(environment[i], '=');
-		size_t length = equals ? strlen(equals + 1) : 0;
-		if (length < SECRET_BYTES_MIN || length <= longest || length > text.length)
-			continue;
-		if (memcmp(text.data, equals + 1, length) == 0 &&
-		    is_secret_name((struct rec_slice){environment[i], (size_t)(equals - environment[i])}))
-			longest = length;
+	if (!s->firsts[(unsigned char)text.data[0]])
+		return 0;
+	for (size_t i = 0; s->environment[i]; i++) {
+		struct rec_slice secret = secret_of(s->environment[i]);
+		if (secret.length > longest && secret.length <= text.length &&
+		    memcmp(text.data, secret.data, secret.length) == 0)
+			longest = secret.length;
 	}
 	return longest;
 }
 
-int rec_secrets_hide(struct rec_buffer *out, struct rec_slice text, char *const *environment)
+static struct rec_slice rest_of(struct rec_slice text, size_t at)
+{
+	return (struct rec_slice){text.data + at, text.length - at};
+}
+
+bool rec_secrets_in(const struct rec_secrets *s, struct rec_slice text)
+{
+	for (size_t at = 0; at < text.length; at++)
+		if (secret_at(s, rest_of(text, at)))
+			return true;
+	return false;
+}
+
+int rec_secrets_hide(const struct rec_secrets *s, struct rec_buffer *out, struct rec_slice text)
 {
 	size_t secret;
 	for (size_t at = 0; at < text.length; at += secret ? secret : 1) {
-		secret = secret_at((struct rec_slice){text.data + at, text.length - at}, environment);
+		secret = secret_at(s, rest_of(text, at));
 		rec_buffer_add(out, secret ? "***" : text.data + at, secret ? 3 : 1);
 	}
 	return out->failed;

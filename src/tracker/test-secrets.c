@@ -20,12 +20,15 @@ static char environment_texts[][40] = {"GITHUB_TOKEN=ghp_0123456789",
 
 static void assert_hidden(const char *text, const char *expected)
 {
+	struct rec_secrets secrets;
 	struct rec_buffer out;
 	char *environment[COUNT + 1] = {NULL};
 	for (size_t i = 0; i < COUNT; i++)
 		environment[i] = environment_texts[i];
+	rec_secrets_init(&secrets, environment);
 	rec_buffer_init(&out, NULL, 4096);
-	assert_int_equal(rec_secrets_hide(&out, rec_slice_of(text), environment), 0);
+	assert_int_equal(rec_secrets_hide(&secrets, &out, rec_slice_of(text)), 0);
+	assert_int_equal(rec_secrets_in(&secrets, rec_slice_of(text)), strcmp(text, expected) != 0);
 	assert_int_equal(out.length, strlen(expected));
 	assert_memory_equal(out.data ? out.data : "", expected, out.length);
 	rec_buffer_release(&out);
@@ -57,10 +60,12 @@ static void test_secrets__what_is_no_secret_stays(void **state)
 
 static void test_secrets__a_full_buffer_is_told(void **state)
 {
+	struct rec_secrets secrets;
 	struct rec_buffer out;
 	(void)state;
+	rec_secrets_init(&secrets, NULL);
 	rec_buffer_init(&out, NULL, 5);
-	assert_true(rec_secrets_hide(&out, rec_slice_of("0123456789"), NULL) < 0);
+	assert_true(rec_secrets_hide(&secrets, &out, rec_slice_of("0123456789")) < 0);
 	rec_buffer_release(&out);
 }
 

@@ -19,6 +19,7 @@
 #define STRAYS_MAX 100u              /* lines that answer nothing */
 #define EXIT_WAIT_US INT64_C(200000) /* an output that ended: how it exits is worth waiting for */
 #define PROBLEM_BYTES 512
+#define TEXT_BYTES_MAX 8192u /* of what a helper says to people: far more than is shown, so that no secret is cut */
 
 static const char no_answer[] = "the tracker did not answer about it";
 
@@ -27,13 +28,15 @@ static bool is_owing(const struct tracker *tr)
 	return tr->talk == TALK_HELLO || tr->talk == TALK_FETCH || tr->talk == TALK_CLOSE;
 }
 
-/* The problem goes into the store, and may be the helper's own words. */
+/* It goes into the store, where everybody reads it: without secrets, whoever's words it is. */
 static void fail(struct tracker *tr, int64_t now_us, int64_t retry_after_ms, struct rec_slice problem)
 {
+	struct rec_secrets secrets;
 	struct rec_buffer shown;
-	rec_buffer_init(&shown, tr->helper.allocator, PROBLEM_BYTES);
-	problem.length = problem.length < PROBLEM_BYTES ? problem.length : PROBLEM_BYTES;
-	if (rec_secrets_hide(&shown, problem, environ) == 0)
+	rec_secrets_init(&secrets, environ);
+	rec_buffer_init(&shown, tr->helper.allocator, TEXT_BYTES_MAX);
+	problem.length = problem.length < TEXT_BYTES_MAX ? problem.length : TEXT_BYTES_MAX;
+	if (rec_secrets_hide(&secrets, &shown, problem) == 0)
 		problem = rec_buffer_slice(&shown);
 	else
 		problem = rec_slice_of("out of memory for what it said");
@@ -237,6 +240,64 @@ static int close_take(const struct rec_trackers *t, struct tracker *tr, int64_t 
 	return 0;
 }
 
+/* ---- Secrets ------------------------------------------------------------------------------------ */
+
+/* What is said to people, without secrets. */
+static int text_hide(struct tracker *tr, const struct rec_secrets *secrets, struct rec_slice *text)
+{
+	struct rec_buffer shown;
+	char *copy = NULL;
+	text->length = text->length < TEXT_BYTES_MAX ? text->length : TEXT_BYTES_MAX;
+	if (!rec_secrets_in(secrets, *text))
+		return 0;
+	rec_buffer_init(&shown, tr->helper.allocator, TEXT_BYTES_MAX);
+	if (rec_secrets_hide(secrets, &shown, *text) == 0)
+		copy = rec_arena_strndup(&tr->answer_texts, shown.data, shown.length);
+	*text = (struct rec_slice){copy, shown.length};
+	rec_buffer_release(&shown);
+	return copy ? 0 : REC_E_NOMEM;
+}
+
+static bool is_known_reason(struct rec_slice reason)
+{
+	static const char *const known[] = {"completed", "not_planned", "duplicate", "reopened"};
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (rec_slice_equal(reason, rec_slice_of(known[i])))
+			return true;
+	return false;
+}
+
+/* What is kept in the store cannot be changed: an observation with a secret in it is none. */
+static int observation_hide(struct tracker *tr, const struct rec_secrets *secrets, struct rec_observation *o)
+{
+	bool secret = rec_secrets_in(secrets, o->moved_to) || rec_secrets_in(secrets, o->validator) ||
+		      (!is_known_reason(o->reason) && rec_secrets_in(secrets, o->reason));
+	if (!secret)
+		return text_hide(tr, secrets, &o->problem);
+	*o = (struct rec_observation){.url = o->url, .problem = rec_slice_of("the tracker told a secret of ours")};
+	tr->parsed.unsound = true;
+	return 0;
+}
+
+/* Of all that a line holds. A cursor with a secret in it is not kept, which only costs requests. */
+static int answer_hide(struct tracker *tr)
+{
+	struct rec_protocol_answer *told = &tr->parsed;
+	struct rec_secrets secrets;
+	size_t kept = 0;
+	rec_secrets_init(&secrets, environ);
+	int r = text_hide(tr, &secrets, &told->problem);
+	r = r ? r : text_hide(tr, &secrets, &told->helper);
+	for (size_t i = 0; i < told->observation_count && r == 0; i++)
+		r = observation_hide(tr, &secrets, &told->observations[i]);
+	for (size_t i = 0; i < told->cursor_count; i++)
+		if (!rec_secrets_in(&secrets, told->cursors[i].key) &&
+		    !rec_secrets_in(&secrets, told->cursors[i].value))
+			told->cursors[kept++] = told->cursors[i];
+	told->cursor_count = kept;
+	return r;
+}
+
 /* 0: taken, or set aside; REC_E_NOMEM: the line is to be taken again. */
 static int line_take(const struct rec_trackers *t, struct tracker *tr, struct rec_slice line, int64_t now_us)
 {
@@ -245,8 +306,8 @@ static int line_take(const struct rec_trackers *t, struct tracker *tr, struct re
 	rec_arena_release(&tr->answer_texts);
 	rec_protocol_answer_release(&tr->parsed, t->allocator);
 	int r = rec_protocol_parse(line, &tr->answer_texts, &tr->parsed, &error);
-	if (r == REC_E_NOMEM)
-		return r;
+	if (r == REC_E_NOMEM || (r == 0 && answer_hide(tr) != 0))
+		return REC_E_NOMEM;
 	if (r != 0) {
 		snprintf(problem, sizeof problem, "the helper's answer cannot be read: %.400s", error.message);
 		end_helper(tr, now_us, problem);

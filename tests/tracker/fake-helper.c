@@ -105,6 +105,19 @@ static void lie_once(const char *observation)
 	       observation);
 }
 
+/* A secret where it is told to people, and where it would be kept. */
+static void leak_links(void)
+{
+	const char *secret = getenv("FAKE_TOKEN");
+	printf("{\"id\":%ld,\"observations\":[{\"url\":\"https://x.test/"
+	       "0\",\"state\":\"unknown\",\"problem\":\"refused "
+	       "%s\"},{\"url\":\"https://x.test/1\",\"state\":\"open\",\"moved_to\":\"https://x.test/?k=%s\"},"
+	       "{\"url\":\"https://x.test/2\",\"state\":\"open\",\"validator\":\"%s\"},"
+	       "{\"url\":\"https://x.test/3\",\"state\":\"closed\",\"reason\":\"%s\"},"
+	       "{\"url\":\"https://x.test/4\",\"state\":\"open\"}],\"cursors\":{\"k\":\"%s\"}}\n",
+	       id_of(), secret, secret, secret, secret, secret);
+}
+
 static const char link_7[] = "https://x.test/7";
 
 static void lie(void)
@@ -140,6 +153,8 @@ static void fetch(void)
 		flood();
 	else if (strcmp(mode, "lie") == 0)
 		lie();
+	else if (strcmp(mode, "leak-links") == 0)
+		leak_links();
 	else if (strcmp(mode, "lie-once") == 0)
 		lie_once(place);
 	else if (strcmp(mode, "closed-once") == 0 && fetches > 1)
@@ -222,6 +237,8 @@ int main(int count, char **arguments)
 			fetch();
 		else if (strcmp(mode, "close-hangs") == 0)
 			hang();
+		else if (strcmp(mode, "leak-links") == 0)
+			printf("{\"id\":%ld,\"problem\":\"403 for %s\"}\n", id_of(), getenv("FAKE_TOKEN"));
 		else if (strcmp(mode, "close-refused") == 0)
 			printf("{\"id\":%ld,\"problem\":\"403: not yours\"}\n", id_of());
 		else

@@ -204,6 +204,28 @@ static void test_helpers__what_is_quoted_holds_no_secret_and_no_control_characte
 	fails(state, "leak-problem", "bad token ***");
 }
 
+static void test_helpers__what_is_told_of_a_link_or_a_close_holds_no_secret(void **state)
+{
+	struct rec_error error;
+	setenv("FAKE_TOKEN", "fake-0123456789", 1);
+	struct driving *d = driving_of(state, "leak-links");
+	assert_int_equal(driving_ask(d, 0, 5, false), 0);
+	assert_true(driving_run(d, -1));
+	assert_int_equal(d->told_count, 5);
+	assert_string_equal(d->told[0].problem, "refused ***");
+	for (size_t i = 1; i < 4; i++) {
+		assert_int_equal(d->told[i].state, REC_OBSERVED_UNKNOWN);
+		assert_string_equal(d->told[i].problem, "the tracker told a secret of ours");
+	}
+	assert_int_equal(d->told[4].state, REC_OBSERVED_OPEN);
+	assert_int_equal(d->cursor_count, 0);
+	assert_int_equal(rec_trackers_close(d->t, 0, rec_slice_of("https://x.test/0"), rec_slice_of("done"),
+					    rec_slice_of("m"), d->now_us, &error),
+			 0);
+	assert_true(driving_run(d, -1));
+	assert_string_equal(d->close_problem, "403 for ***");
+}
+
 static void test_helpers__one_that_exits_while_asked_is_unreachable(void **state)
 {
 	fails(state, "exit", "exited with status 3");
@@ -441,6 +463,8 @@ int main(int count, char **arguments)
 		cmocka_unit_test_teardown(test_helpers__one_that_exits_at_once_is_unreachable_and_quoted,
 					  driving_teardown),
 		cmocka_unit_test_teardown(test_helpers__what_is_quoted_holds_no_secret_and_no_control_character,
+					  driving_teardown),
+		cmocka_unit_test_teardown(test_helpers__what_is_told_of_a_link_or_a_close_holds_no_secret,
 					  driving_teardown),
 		cmocka_unit_test_teardown(test_helpers__one_that_exits_while_asked_is_unreachable, driving_teardown),
 		cmocka_unit_test_teardown(test_helpers__one_that_is_killed_is_unreachable, driving_teardown),
