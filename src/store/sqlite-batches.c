@@ -87,13 +87,12 @@ int rec_sqlite_batch_write(struct rec_store *store, const struct rec_batch *batc
 	return rec_sqlite_run(s, row, error);
 }
 
-int rec_sqlite_batch_task_put(struct rec_store *store, struct rec_slice batch_id, const struct rec_batch_task *task,
-			      struct rec_error *error)
+static int batch_task_write(struct rec_sqlite *s, enum rec_sqlite_query query, struct rec_slice batch_id,
+			    const struct rec_batch_task *task, struct rec_error *error)
 {
-	struct rec_sqlite *s = rec_sqlite_of(store);
 	sqlite3_stmt *row;
 	bool believes = task->believed != REC_STATUS_ABSENT;
-	int r = rec_sqlite_query(s, REC_SQLITE_BATCH_TASK_PUT, &row, error);
+	int r = rec_sqlite_query(s, query, &row, error);
 	if (r)
 		return r;
 	rec_sqlite_bind_text(s, row, TASK_ID + 1, task->task_id);
@@ -110,7 +109,19 @@ int rec_sqlite_batch_task_put(struct rec_store *store, struct rec_slice batch_id
 	rec_sqlite_bind_int64(s, row, TASK_NOT_BEFORE + 1, task->not_before_us);
 	rec_sqlite_bind_text(s, row, TASK_NOT_BEFORE + 2, batch_id);
 	r = rec_sqlite_run(s, row, error);
-	return r == 0 && sqlite3_changes(s->db) == 0 ? REC_NOT_FOUND : r; /* no such batch */
+	return r == 0 && sqlite3_changes(s->db) == 0 ? REC_NOT_FOUND : r;
+}
+
+/* A row is made once and changed often; one statement for all of it costs more than these. */
+int rec_sqlite_batch_task_put(struct rec_store *store, struct rec_slice batch_id, const struct rec_batch_task *task,
+			      struct rec_error *error)
+{
+	struct rec_sqlite *s = rec_sqlite_of(store);
+	int r = batch_task_write(s, REC_SQLITE_BATCH_TASK_UPDATE, batch_id, task, error);
+	if (r != REC_NOT_FOUND)
+		return r;
+	r = batch_exists(s, batch_id, error);
+	return r ? r : batch_task_write(s, REC_SQLITE_BATCH_TASK_INSERT, batch_id, task, error);
 }
 
 /* ---- Reading ---- */

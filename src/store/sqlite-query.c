@@ -116,11 +116,11 @@ static const char *const texts[REC_SQLITE_QUERY_COUNT] = {
 		"INSERT INTO rec_batches(" BATCH_COLUMNS ") VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)",
 	[REC_SQLITE_BATCH_UPDATE] = "UPDATE rec_batches SET status=?4,stop_requested=?5,owner=?6,ended_at=?7,"
 				    "skipped=?8,killed=?9,requeued=?10,errors=?11 WHERE batch_id=?1",
-	[REC_SQLITE_BATCH_TASK_PUT] =
-		"INSERT INTO rec_batch_tasks(" BATCH_TASK_COLUMNS
-		",batch_id) SELECT ?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12 WHERE EXISTS(SELECT 1 FROM rec_batches WHERE "
-		"batch_id=?12) ON CONFLICT(batch_id,task_id) DO UPDATE SET "
-		"phase=?3,believed=?4,reason=?5,own=?6,attempt=?7,failures=?8,again=?9,lost=?10,not_before_us=?11",
+	[REC_SQLITE_BATCH_TASK_UPDATE] =
+		"UPDATE rec_batch_tasks SET phase=?3,believed=?4,reason=?5,own=?6,attempt=?7,failures=?8,again=?9,"
+		"lost=?10,not_before_us=?11 WHERE batch_id=?12 AND task_id=?1",
+	[REC_SQLITE_BATCH_TASK_INSERT] = "INSERT INTO rec_batch_tasks(" BATCH_TASK_COLUMNS
+					 ",batch_id) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12)",
 	[REC_SQLITE_BATCH_TASK_LIST] =
 		"SELECT " BATCH_TASK_COLUMNS " FROM rec_batch_tasks WHERE batch_id=?1 ORDER BY position,task_id",
 	[REC_SQLITE_BATCH_RUN_GET] = "SELECT task_ids,results FROM batch_runs WHERE id=?1",
