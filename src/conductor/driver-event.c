@@ -59,14 +59,26 @@ void rec_driver_events_stored(struct rec_driver *d, bool committed)
 		events_tell(d);
 }
 
+/* Each commit puts it off, up to a point. After a failure it is the pause that counts. */
+static void sync_plan(struct rec_driver *d, int64_t now_us)
+{
+	bool first = !d->sync_due_us;
+	if (d->sync_pause_us || (!first && d->commits == d->synced_commits))
+		return;
+	if (first)
+		d->sync_latest_us = now_us + SYNC_LATEST_US;
+	int64_t quiet_us = now_us + SYNC_QUIET_US;
+	d->sync_due_us = quiet_us < d->sync_latest_us ? quiet_us : d->sync_latest_us;
+	d->synced_commits = d->commits;
+}
+
 void rec_driver_sync(struct rec_driver *d, bool now)
 {
 	struct rec_error problem = {0};
+	int64_t now_us = rec_driver_now(d).monotonic_us;
 	if (!rec_store_unsynced(d->store))
 		return;
-	int64_t now_us = rec_driver_now(d).monotonic_us;
-	if (!d->sync_due_us)
-		d->sync_due_us = now_us + SYNC_DELAY_US;
+	sync_plan(d, now_us);
 	if (!now && now_us < d->sync_due_us)
 		return;
 	if (rec_store_sync(d->store, &problem) == 0) {

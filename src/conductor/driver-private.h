@@ -16,8 +16,10 @@
 #define AWAY_TELL_US (60 * INT64_C(1000000))
 #define PAUSE_FIRST_US INT64_C(100000)
 #define PAUSE_MAX_US (30 * INT64_C(1000000))
-#define SYNC_DELAY_US INT64_C(10000) /* from a commit until it is durable, at most; what else is committed shares it   \
-				      */
+/* From a commit until it is durable: once no other has followed for a while, for they share the wait; at most so long.
+ */
+#define SYNC_QUIET_US INT64_C(5000)
+#define SYNC_LATEST_US INT64_C(50000)
 
 /* A claim that this conductor answers for. */
 struct live {
@@ -117,8 +119,9 @@ struct rec_driver {
 	char last_error[256]; /* of a check; to be written to the log */
 	int64_t away_tell_us;
 	uint64_t untold;
-	int64_t sync_due_us, sync_pause_us; /* when to wait for the disk at the latest; 0: not known yet */
-	bool away;                          /* the store was, when it was asked last */
+	int64_t sync_due_us, sync_latest_us, sync_pause_us; /* when to wait for the disk; 0: not known yet */
+	uint64_t synced_commits;                            /* `commits` when that was planned */
+	bool away;                                          /* the store was, when it was asked last */
 	bool drained, forced;
 	bool stopping; /* what runs was told to stop, which goes on without the store */
 	int64_t stop_due_us;

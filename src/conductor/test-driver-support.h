@@ -295,7 +295,7 @@ static void trouble_hear(void *context, const struct rec_event *event)
 	snprintf(w.last_told, sizeof w.last_told, "%.*s", (int)event->detail.length, event->detail.data);
 }
 
-static void driver_start(void)
+static void driver_make(void)
 {
 	const struct rec_driver_options options = {
 		.store = w.store,
@@ -308,6 +308,11 @@ static void driver_start(void)
 		.machine = {.max_parallel = 2, .grace_us = 10 * SECOND},
 	};
 	assert_int_equal(rec_driver_new(&options, &w.driver, NULL), 0);
+}
+
+static void driver_start(void)
+{
+	driver_make();
 	for (int i = 0; i < 3; i++)
 		step();
 	assert_int_equal(w.started, 1);
