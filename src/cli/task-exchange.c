@@ -120,34 +120,26 @@ struct exporting {
 	uint64_t count;
 };
 
-static int export_task(void *context, const struct rec_task *task)
+static int export_task(void *context, const struct rec_exported *exported)
 {
 	struct exporting *exporting = context;
-	rec_task_write_json(cli_list_item(exporting->cli, exporting->count++), task, true);
+	rec_exported_write_json(cli_list_item(exporting->cli, exporting->count++), exported);
 	cli_list_item_end(exporting->cli);
 	return output_broken(&exporting->cli->out) ? REC_END : 0;
 }
 
 static int export_all(struct exporting *exporting)
 {
-	struct rec_list_options wanted = {.blockers = true};
 	struct rec_error error;
-	int r = rec_store_list(exporting->cli->store, &wanted, export_task, exporting, &error);
+	int r = rec_export_all(exporting->cli->store, export_task, exporting, &error);
 	return r < 0 ? cli_error(&error) : STATUS_OK;
 }
 
 static int export_one(struct exporting *exporting, struct rec_slice id)
 {
-	struct rec_arena arena;
-	struct rec_task task;
 	struct rec_error error;
-	rec_arena_init(&arena, NULL);
-	int r = rec_store_get(exporting->cli->store, id, &arena, &task, &error);
-	int status = cli_outcome(r, "task", id, &error);
-	if (!status)
-		export_task(exporting, &task);
-	rec_arena_release(&arena);
-	return status;
+	int r = rec_export_one(exporting->cli->store, id, export_task, exporting, &error);
+	return r == REC_END ? STATUS_OK : cli_outcome(r, "task", id, &error);
 }
 
 static int export_named(struct exporting *exporting, const struct arguments *arguments)
@@ -182,8 +174,8 @@ const struct command command_task_export = {
 	.name = "export",
 	.summary = "write task objects that import takes",
 	.description =
-		"Writes whole task objects, blockers included, as NDJSON, or as one JSON array with --json. Import "
-		"into any store loses nothing of them. Links made with `reconciler link` are not part of it.",
+		"Writes whole task objects, blockers and links included, as NDJSON, or as one JSON array with --json. "
+		"Import into any store loses nothing.",
 	.words = {{.name = "ID", .complete = COMPLETE_TASK, .optional = true, .repeated = true}},
 	.run = export_run,
 	.examples = export_examples,

@@ -1,5 +1,6 @@
-/* exchange-fields.c - the keys as two tables: the named ones of a task object, then the further columns of
- * codeframe's schema. A value is judged by its field's kind; nothing is stored before it is known to be sound. */
+/* exchange-fields.c - the keys as tables: the named ones of a task object, then the further columns of codeframe's
+ * schema; those of a blocker; those of a link. A value is judged by its field's kind; nothing is stored before it is
+ * known to be sound. */
 #include "engine/exchange-fields.h"
 
 #include <stdio.h>
@@ -43,6 +44,7 @@ static const struct rec_field task_fields[] = {
 	{"requirement_ids", REC_FIELD_LIST, true, OF(rec_task, requirement_ids), ANY_TEXT},
 	{"auto_close_github_issue", REC_FIELD_FLAG, true, OF(rec_task, auto_close_github_issue)},
 	{"workspace_id", REC_FIELD_IGNORED, true},
+	{"links", REC_FIELD_LINKS, false},
 };
 
 static const struct rec_field blocker_fields[] = {
@@ -57,9 +59,25 @@ static const struct rec_field blocker_fields[] = {
 	{"workspace_id", REC_FIELD_IGNORED, true},
 };
 
+/* What the store has limits of its own for is judged by it. */
+static const struct rec_field link_fields[] = {
+	{"url", REC_FIELD_TEXT, false, OF(rec_link, url), .bytes_max = REC_LINK_URL_BYTES_MAX},
+	{"implicit", REC_FIELD_BOOLEAN, false, OF(rec_link, implicit)},
+	{"state", REC_FIELD_OBSERVED, false},
+	{"kind", REC_FIELD_LINK_KIND, false},
+	{"reason", REC_FIELD_TEXT, true, OF(rec_link, reason), .bytes_max = REC_VALIDATOR_BYTES_MAX},
+	{"time", REC_FIELD_TIME, true, OF(rec_link, time)},
+	{"comments", REC_FIELD_INTEGER, true, OF(rec_link, comments), HAS(rec_link, has_comments), ANY_INTEGER},
+	{"moved_to", REC_FIELD_TEXT, true, OF(rec_link, moved_to), .bytes_max = REC_LINK_URL_BYTES_MAX},
+	{"observed_at", REC_FIELD_TIME, true, OF(rec_link, observed_at)},
+	{"gone", REC_FIELD_BOOLEAN, false, OF(rec_link, gone)},
+	{"made_done_at", REC_FIELD_TIME, true, OF(rec_link, made_done_at)},
+};
+
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 const struct rec_field_table rec_task_fields = {"task", task_fields, COUNT(task_fields)};
 const struct rec_field_table rec_blocker_fields = {"blocker", blocker_fields, COUNT(blocker_fields)};
+const struct rec_field_table rec_link_fields = {"link", link_fields, COUNT(link_fields)};
 
 int rec_field_find(const struct rec_field_table *table, struct rec_slice key, unsigned hint)
 {
@@ -198,6 +216,28 @@ static int blocker_status_set(struct rec_blocker *blocker, const struct rec_json
 	return 0;
 }
 
+static int observed_set(struct rec_link *link, const struct rec_json_token *token, struct rec_error *error)
+{
+	static const char *const states[] = {"unknown", "open", "closed", "merged", NULL};
+	if (token->type != REC_JSON_STRING)
+		return wrong_type(token, "a string", error);
+	int r = choice_judge(token->text, states, error);
+	if (r == 0)
+		link->state = (enum rec_observed)rec_observed_parse(token->text);
+	return r;
+}
+
+static int link_kind_set(struct rec_link *link, const struct rec_json_token *token, struct rec_error *error)
+{
+	static const char *const kinds[] = {"unknown", "issue", "pull_request", NULL};
+	if (token->type != REC_JSON_STRING)
+		return wrong_type(token, "a string", error);
+	int r = choice_judge(token->text, kinds, error);
+	if (r == 0)
+		link->kind = (enum rec_link_kind)rec_link_kind_parse(token->text);
+	return r;
+}
+
 /* ---- Numbers ---- */
 
 static int integer_read(const struct rec_field *field, const struct rec_json_token *token, int64_t *ret_value,
@@ -254,6 +294,10 @@ static int value_set(const struct rec_field *field, void *record, const struct r
 		return status_set(record, token, error);
 	case REC_FIELD_BLOCKER_STATUS:
 		return blocker_status_set(record, token, error);
+	case REC_FIELD_OBSERVED:
+		return observed_set(record, token, error);
+	case REC_FIELD_LINK_KIND:
+		return link_kind_set(record, token, error);
 	case REC_FIELD_INTEGER:
 		return integer_read(field, token, value, error);
 	case REC_FIELD_REAL:
@@ -271,6 +315,8 @@ static int value_set(const struct rec_field *field, void *record, const struct r
 		return wrong_type(token, "a list of ids", error);
 	case REC_FIELD_BLOCKERS:
 		return wrong_type(token, "a list of blockers", error);
+	case REC_FIELD_LINKS:
+		return wrong_type(token, "a list of links", error);
 	case REC_FIELD_LIST:
 		if (token->type != REC_JSON_STRING)
 			return wrong_type(token, "a list of strings", error);

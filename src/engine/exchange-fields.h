@@ -1,5 +1,5 @@
-/* exchange-fields.h - which keys a task object and a blocker object have, and what may stand under each. Used by
- * the importer only. */
+/* exchange-fields.h - which keys a task object, a blocker object and a link object have, and what may stand under each.
+ * Used by the importer only. */
 #ifndef REC_ENGINE_EXCHANGE_FIELDS_H
 #define REC_ENGINE_EXCHANGE_FIELDS_H
 
@@ -13,6 +13,8 @@ enum rec_field_kind {
 	REC_FIELD_CHOICE,         /* a text, one of `choices` */
 	REC_FIELD_STATUS,         /* of a task */
 	REC_FIELD_BLOCKER_STATUS, /* of a blocker */
+	REC_FIELD_OBSERVED,       /* the state of a link */
+	REC_FIELD_LINK_KIND,
 	REC_FIELD_INTEGER,
 	REC_FIELD_REAL,
 	REC_FIELD_BOOLEAN, /* true, false, 1, 0 */
@@ -22,6 +24,7 @@ enum rec_field_kind {
 	REC_FIELD_IDS,      /* a list of ids */
 	REC_FIELD_LIST,     /* a list of texts, or the text of a list as it is stored */
 	REC_FIELD_BLOCKERS, /* a list of blocker objects */
+	REC_FIELD_LINKS,    /* a list of link objects */
 };
 
 struct rec_field {
@@ -35,11 +38,11 @@ struct rec_field {
 	const char *const *choices; /* ends with NULL */
 };
 struct rec_field_table {
-	const char *what; /* "task", "blocker" */
+	const char *what; /* "task", "blocker", "link" */
 	const struct rec_field *fields;
 	unsigned count; /* at most 32 */
 };
-extern const struct rec_field_table rec_task_fields, rec_blocker_fields;
+extern const struct rec_field_table rec_task_fields, rec_blocker_fields, rec_link_fields;
 
 /* The index of the field named `key`, or -1. `hint`: where to begin; files tend to keep an order. */
 int rec_field_find(const struct rec_field_table *table, struct rec_slice key, unsigned hint);

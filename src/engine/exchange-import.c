@@ -70,6 +70,7 @@ struct rec_import *rec_import_free(struct rec_import *i)
 	rec_arena_release(&i->arena);
 	rec_buffer_release(&i->list);
 	rec_free(i->allocator, i->blockers);
+	rec_free(i->allocator, i->links);
 	rec_free(i->allocator, i->elements);
 	return rec_free(i->allocator, i);
 }

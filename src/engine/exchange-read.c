@@ -102,7 +102,7 @@ static int skip_step(struct rec_import *i, const struct rec_json_token *token)
 
 static int object_bytes_judge(const struct rec_import *i, const struct rec_json_token *token, struct rec_error *error)
 {
-	size_t bytes = i->arena.bytes + i->blocker_count * sizeof *i->blockers +
+	size_t bytes = i->arena.bytes + i->blocker_count * sizeof *i->blockers + i->link_count * sizeof *i->links +
 		       i->element_count * sizeof *i->elements + i->list.length;
 	if (bytes <= OBJECT_BYTES_MAX)
 		return 0;
@@ -123,8 +123,8 @@ static int task_value(struct rec_import *i, const struct rec_json_token *token, 
 	bool list = token->type == REC_JSON_ARRAY_BEGIN;
 	i->element_count = 0;
 	rec_buffer_clear(&i->list);
-	if (list && kind == REC_FIELD_BLOCKERS) {
-		i->walk = REC_WALK_BLOCKERS;
+	if (list && (kind == REC_FIELD_BLOCKERS || kind == REC_FIELD_LINKS)) {
+		i->walk = kind == REC_FIELD_LINKS ? REC_WALK_LINKS : REC_WALK_BLOCKERS;
 		return 0;
 	}
 	if (list && (kind == REC_FIELD_IDS || kind == REC_FIELD_LIST)) {
@@ -274,6 +274,41 @@ static int blockers_own(const struct rec_import *i, struct rec_error *error)
 	return 0;
 }
 
+/* ---- Links ---- */
+
+static int link_begin(struct rec_import *i, const struct rec_json_token *token, struct rec_error *error)
+{
+	void *links = i->links;
+	int r = rec_grow(i->allocator, &links, &i->link_capacity, i->link_count + 1, sizeof *i->links);
+	i->links = links;
+	if (r)
+		return rec_fail_nomem(error);
+	i->links[i->link_count++] = (struct rec_import_link){.place = place_of(i, token)};
+	i->link_object = (struct rec_import_object){.table = &rec_link_fields, .place = place_of(i, token)};
+	i->walk = REC_WALK_LINK;
+	return object_bytes_judge(i, token, error);
+}
+
+static int link_end(struct rec_import *i, struct rec_error *error)
+{
+	i->walk = REC_WALK_LINKS;
+	if (i->links[i->link_count - 1].link.url.data)
+		return 0;
+	return fail_place(i->link_object.place, REC_E_INVALID, "this link has no \"url\" (every link needs one)",
+			  error);
+}
+
+static int links_step(struct rec_import *i, const struct rec_json_token *token, struct rec_error *error)
+{
+	if (token->type == REC_JSON_OBJECT_BEGIN)
+		return link_begin(i, token, error);
+	i->walk = REC_WALK_TASK;
+	if (token->type == REC_JSON_ARRAY_END)
+		return 0;
+	rec_fail(error, REC_E_INVALID, "every element must be a link object, not %s", rec_token_kind(token->type));
+	return fail_value(i, &i->object, token, REC_E_INVALID, error);
+}
+
 /* ---- Tasks ---- */
 
 static int task_begin(struct rec_import *i, const struct rec_json_token *token)
@@ -284,7 +319,7 @@ static int task_begin(struct rec_import *i, const struct rec_json_token *token)
 		.status_text = rec_slice_of(rec_status_text(REC_READY)),
 		.is_leaf = true,
 	};
-	i->blocker_count = 0;
+	i->blocker_count = i->link_count = 0;
 	i->object = (struct rec_import_object){.table = &rec_task_fields, .place = place_of(i, token)};
 	i->walk = REC_WALK_TASK;
 	return 0;
@@ -343,7 +378,7 @@ static int task_end(struct rec_import *i, struct rec_error *error)
 	if (r < 0)
 		return fail_task(i, r, error);
 	i->tasks++;
-	return 0;
+	return rec_import_links(i, error);
 }
 
 /* ---- The walk ---- */
@@ -393,6 +428,15 @@ static int step(struct rec_import *i, const struct rec_json_token *token, struct
 	case REC_WALK_BLOCKER_VALUE:
 		i->walk = REC_WALK_BLOCKER;
 		return value_take(i, &i->blocker_object, &i->blockers[i->blocker_count - 1], token, error);
+	case REC_WALK_LINKS:
+		return links_step(i, token, error);
+	case REC_WALK_LINK:
+		if (token->type == REC_JSON_OBJECT_END)
+			return link_end(i, error);
+		return key_take(i, &i->link_object, token, REC_WALK_LINK_VALUE, error);
+	case REC_WALK_LINK_VALUE:
+		i->walk = REC_WALK_LINK;
+		return value_take(i, &i->link_object, &i->links[i->link_count - 1].link, token, error);
 	case REC_WALK_SKIP:
 		break;
 	}

@@ -38,6 +38,12 @@ static void put_integer(struct rec_buffer *out, const char *key, int64_t value)
 	rec_buffer_printf(out, "%lld", (long long)value);
 }
 
+static void put_true(struct rec_buffer *out, const char *key)
+{
+	put_key(out, key);
+	rec_buffer_add_text(out, "true");
+}
+
 /* The length of a string without escapes at the start of `text`, quotes included; 0: there is none. */
 static size_t plain_string_length(struct rec_slice text)
 {
@@ -152,7 +158,42 @@ static void put_further_columns(struct rec_buffer *out, const struct rec_task *t
 		put_integer(out, "auto_close_github_issue", task->auto_close_github_issue);
 }
 
-int rec_task_write_json(struct rec_buffer *out, const struct rec_task *task, bool blockers)
+/* What was never observed is its address only. */
+static void put_link(struct rec_buffer *out, const struct rec_link *link)
+{
+	rec_buffer_add_text(out, "{");
+	put_text_or_null(out, "url", link->url);
+	if (link->implicit)
+		put_true(out, "implicit");
+	if (link->state != REC_OBSERVED_UNKNOWN)
+		put_text(out, "state", rec_slice_of(rec_observed_text(link->state)));
+	if (link->kind != REC_LINK_KIND_UNKNOWN)
+		put_text(out, "kind", rec_slice_of(rec_link_kind_text(link->kind)));
+	put_text(out, "reason", link->reason);
+	put_text(out, "time", link->time);
+	if (link->has_comments)
+		put_integer(out, "comments", link->comments);
+	put_text(out, "moved_to", link->moved_to);
+	put_text(out, "observed_at", link->observed_at);
+	if (link->gone)
+		put_true(out, "gone");
+	put_text(out, "made_done_at", link->made_done_at);
+	rec_buffer_add_text(out, "}");
+}
+
+static void put_links(struct rec_buffer *out, const struct rec_link *links, size_t count)
+{
+	if (count == 0)
+		return;
+	put_key(out, "links");
+	for (size_t i = 0; i < count; i++) {
+		rec_buffer_add_text(out, i ? "," : "[");
+		put_link(out, &links[i]);
+	}
+	rec_buffer_add_text(out, "]");
+}
+
+static void put_task(struct rec_buffer *out, const struct rec_task *task, bool blockers)
 {
 	rec_buffer_add_text(out, "{");
 	put_text_or_null(out, "id", task->id);
@@ -168,6 +209,18 @@ int rec_task_write_json(struct rec_buffer *out, const struct rec_task *task, boo
 	if (blockers)
 		put_blockers(out, task);
 	put_further_columns(out, task);
+}
+
+int rec_task_write_json(struct rec_buffer *out, const struct rec_task *task, bool blockers)
+{
+	put_task(out, task, blockers);
+	return rec_buffer_add_text(out, "}");
+}
+
+int rec_exported_write_json(struct rec_buffer *out, const struct rec_exported *exported)
+{
+	put_task(out, exported->task, true);
+	put_links(out, exported->links, exported->link_count);
 	return rec_buffer_add_text(out, "}");
 }
 

@@ -58,10 +58,9 @@ static void read_file(const char *path, struct rec_buffer *out)
 
 static void export_store(struct rec_store *store, struct rec_buffer *out)
 {
-	struct rec_list_options all = {.blockers = true};
 	struct rec_error error;
 	rec_buffer_init(out, NULL, SIZE_MAX);
-	assert_int_equal(rec_store_list(store, &all, line_write, out, &error), 0);
+	assert_int_equal(rec_export_all(store, line_write, out, &error), 0);
 }
 
 static void import_store(struct rec_store *store, const struct rec_buffer *text)

@@ -77,6 +77,57 @@ static void test_exchange__a_blocker_alone_names_its_task(void **state)
 	rec_buffer_release(&out);
 }
 
+static void test_exchange__what_a_helper_keeps_stays_in_its_store(void **state)
+{
+	struct fixture *f = *state;
+	struct rec_buffer out;
+	const struct rec_link seen = {.task_id = S("a"),
+				      .url = S("u"),
+				      .validator = S("v"),
+				      .kind = REC_LINK_ISSUE,
+				      .time = S("2026-01-01T00:00:00Z")};
+	rec_buffer_init(&out, NULL, SIZE_MAX);
+	assert_imported(f, "{\"id\":\"a\",\"title\":\"T\",\"links\":[{\"url\":\"u\"}]}", 1);
+	assert_int_equal(rec_store_link_observed(f->store, &seen, &f->error), 0);
+	export_lines(f, &out);
+	assert_non_null(
+		strstr(out.data, "\"links\":[{\"url\":\"u\",\"kind\":\"issue\",\"time\":\"2026-01-01T00:00:00Z\"}]}"));
+	rec_buffer_release(&out);
+}
+
+static void test_exchange__a_link_that_says_nothing_more_than_the_task_is_left_out(void **state)
+{
+	struct fixture *f = *state;
+	struct rec_buffer out;
+	rec_buffer_init(&out, NULL, SIZE_MAX);
+	assert_imported(f, "{\"title\":\"T\",\"external_url\":\"https://t.example/a/b/issues/1\"}", 1);
+	assert_null(strstr(export_lines(f, &out), "links"));
+	rec_buffer_release(&out);
+}
+
+static int first_only(void *context, const struct rec_exported *exported)
+{
+	(void)exported;
+	++*(unsigned *)context;
+	return REC_END;
+}
+
+static void test_exchange__one_task_comes_with_its_links_and_a_missing_one_is_told(void **state)
+{
+	struct fixture *f = *state;
+	struct rec_buffer out;
+	unsigned count = 0;
+	rec_buffer_init(&out, NULL, SIZE_MAX);
+	assert_imported(f, everything, 3);
+	assert_int_equal(rec_export_one(f->store, S("z"), line_write, &out, &f->error), 0);
+	assert_non_null(strstr(everything, out.data));
+	assert_int_equal(rec_export_one(f->store, S("nobody"), first_only, &count, &f->error), REC_NOT_FOUND);
+	assert_int_equal(count, 0);
+	assert_int_equal(rec_export_all(f->store, first_only, &count, &f->error), REC_END);
+	assert_int_equal(count, 1);
+	rec_buffer_release(&out);
+}
+
 /* ---- Numbers ---- */
 
 static void test_number__reads_back_as_the_same_value(void **state)
@@ -133,6 +184,27 @@ static void test_exchange__every_failed_allocation_is_a_clean_error(void **state
 	}
 }
 
+static void test_exchange__every_failed_export_is_a_clean_error(void **state)
+{
+	struct fixture *f = *state;
+	int r = REC_E_NOMEM;
+	assert_imported(f, everything, 3);
+	for (uint64_t fail_at = 1; r; fail_at++) {
+		struct rec_buffer out;
+		rec_buffer_init(&out, NULL, SIZE_MAX);
+		f->memory.calls = 0;
+		f->memory.fail_at = fail_at;
+		r = rec_export_all(f->store, line_write, &out, &f->error);
+		f->memory.fail_at = 0;
+		assert_true(r == 0 || r == REC_E_NOMEM);
+		if (r)
+			assert_non_null(strstr(f->error.message, "memory"));
+		else
+			assert_string_equal(out.data, everything);
+		rec_buffer_release(&out);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -141,6 +213,10 @@ int main(void)
 		exchange_test(test_exchange__texts_that_hold_lists_keep_their_bytes),
 		exchange_test(test_exchange__values_that_cannot_come_back_are_refused_aloud),
 		exchange_test(test_exchange__a_blocker_alone_names_its_task),
+		exchange_test(test_exchange__what_a_helper_keeps_stays_in_its_store),
+		exchange_test(test_exchange__a_link_that_says_nothing_more_than_the_task_is_left_out),
+		exchange_test(test_exchange__one_task_comes_with_its_links_and_a_missing_one_is_told),
+		exchange_test(test_exchange__every_failed_export_is_a_clean_error),
 		exchange_test(test_exchange__every_failed_allocation_is_a_clean_error),
 		cmocka_unit_test(test_number__reads_back_as_the_same_value),
 		cmocka_unit_test(test_number__what_is_no_finite_number_is_refused),

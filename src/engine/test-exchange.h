@@ -33,16 +33,23 @@ static const char everything[] =
 	"\"answered_at\":\"2026-01-02T00:00:00Z\",\"created_by\":\"system\"}],\"is_leaf\":false,\"prd_id\":\"prd\","
 	"\"estimated_hours\":0.1,\"complexity_score\":5,\"uncertainty_level\":\"high\",\"lineage\":[\"a\",\"é\",\"\"],"
 	"\"hierarchical_id\":\"1.2\",\"github_issue_number\":9223372036854775807,"
-	"\"requirement_ids\":\"[\\\"\\\\u00e9\\\"]\",\"auto_close_github_issue\":1}\n"
+	"\"requirement_ids\":\"[\\\"\\\\u00e9\\\"]\",\"auto_close_github_issue\":1,\"links\":["
+	"{\"url\":\"https://t.example/a/b/issues/7\",\"state\":\"closed\",\"kind\":\"issue\",\"reason\":\"completed\","
+	"\"time\":\"2026-01-01T00:00:00Z\",\"comments\":-3,\"moved_to\":\"https://t.example/c\","
+	"\"observed_at\":\"2026-01-01T00:00:01.5Z\",\"gone\":true,\"made_done_at\":\"2026-01-01T00:00:02Z\"},"
+	"{\"url\":\"x:\\\"é\"}]}\n"
 	"{\"id\":\"-x\",\"title\":\"t\",\"description\":null,\"status\":\"BACKLOG\",\"priority\":0,\"depends_on\":[],"
 	"\"parent_id\":null,\"external_url\":null,\"created_at\":\"2026-01-01T00:00:00.000000+00:00\","
 	"\"updated_at\":\"2026-01-01T00:00:00.000000+00:00\",\"blockers\":[],\"is_leaf\":true,\"lineage\":[],"
 	"\"requirement_ids\":\"not json\",\"auto_close_github_issue\":-7}\n"
 	"{\"id\":\"z\",\"title\":\"t\",\"description\":\"\",\"status\":\"IN_PROGRESS\",\"priority\":5,\"depends_on\":[]"
 	","
-	"\"parent_id\":null,\"external_url\":\"https://example.org/1\",\"created_at\":\"2026-01-01T00:00:00Z\","
+	"\"parent_id\":null,\"external_url\":\"https://example.org/a/b/pull/"
+	"1\",\"created_at\":\"2026-01-01T00:00:00Z\","
 	"\"updated_at\":\"2026-01-01T00:00:00Z\",\"blockers\":[],\"is_leaf\":false,\"estimated_hours\":1e+300,"
-	"\"lineage\":\"[ ]\",\"requirement_ids\":\"[\\\"a\\\"] \"}\n";
+	"\"lineage\":\"[ ]\",\"requirement_ids\":\"[\\\"a\\\"] \",\"links\":["
+	"{\"url\":\"https://example.org/a/b/pull/1\",\"implicit\":true,\"state\":\"open\",\"kind\":\"pull_request\","
+	"\"observed_at\":\"2026-01-01T00:00:01Z\"}]}\n";
 
 struct fixture {
 	struct rec_failing_allocator memory;
@@ -123,20 +130,19 @@ static inline int import(struct fixture *f, struct rec_slice text)
 	return r;
 }
 
-static inline int line_write(void *context, const struct rec_task *task)
+static inline int line_write(void *context, const struct rec_exported *exported)
 {
 	struct rec_buffer *out = context;
-	int r = rec_task_write_json(out, task, true);
+	int r = rec_exported_write_json(out, exported);
 	return r ? r : rec_buffer_add_text(out, "\n");
 }
 
 /* Every task, a line each; lives until the next call on that buffer. */
 static inline const char *export_lines(struct fixture *f, struct rec_buffer *out)
 {
-	struct rec_list_options all = {.blockers = true};
 	rec_buffer_clear(out);
 	rec_buffer_add(out, "", 0);
-	assert_int_equal(rec_store_list(f->store, &all, line_write, out, &f->error), 0);
+	assert_int_equal(rec_export_all(f->store, line_write, out, &f->error), 0);
 	return out->data ? out->data : "";
 }
 

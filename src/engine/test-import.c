@@ -162,6 +162,46 @@ static void test_import__one_event_tells_of_all(void **state)
 	assert_int_equal(count, 1);
 }
 
+/* ---- Links ---- */
+
+static int link_judge(void *context, const struct rec_link *link)
+{
+	unsigned *count = context;
+	assert_slice(link->task_id, "a");
+	assert_slice(link->url, *count ? "v" : "u");
+	assert_false(link->implicit);
+	assert_int_equal(link->state, *count ? REC_OBSERVED_MERGED : REC_OBSERVED_UNKNOWN);
+	if (*count)
+		assert_slice(link->observed_at, "2026-01-01T00:00:00.000000+00:00"); /* now */
+	else
+		assert_null(link->observed_at.data);
+	++*count;
+	return 0;
+}
+
+static void test_import__a_link_needs_only_its_address(void **state)
+{
+	struct fixture *f = *state;
+	unsigned count = 0;
+	assert_imported(
+		f, "{\"links\":[{\"url\":\"v\",\"state\":\"merged\"},{\"url\":\"u\"}],\"title\":\"T\",\"id\":\"a\"}",
+		1);
+	assert_int_equal(rec_store_links(f->store, S("a"), link_judge, &count, &f->error), 0);
+	assert_int_equal(count, 2);
+}
+
+static void test_import__links_of_one_task_are_not_those_of_the_next(void **state)
+{
+	struct fixture *f = *state;
+	unsigned count = 0;
+	assert_imported(f,
+			"{\"id\":\"a\",\"title\":\"T\",\"links\":[{\"url\":\"u\"}]}\n"
+			"{\"id\":\"b\",\"title\":\"T\"}\n{\"id\":\"c\",\"title\":\"T\",\"links\":[]}",
+			3);
+	assert_int_equal(rec_store_links(f->store, (struct rec_slice){0}, link_judge, &count, &f->error), 0);
+	assert_int_equal(count, 1);
+}
+
 /* ---- Refusing ---- */
 
 static const struct {
@@ -217,6 +257,39 @@ static const struct {
 	{"{\"title\":\"T\",\"id\":\"a\",\"blockers\":[{\"question\":\"Q\",\"id\":\"k\"},{\"question\":\"Q\","
 	 "\"id\":\"k\"}]}",
 	 "task \"a\": blocker id 'k': is given twice"},
+	{"{\"title\":\"T\",\"links\":{}}", "key \"links\" of a task: it must be a list of links, not an object"},
+	{"{\"title\":\"T\",\"links\":null}", "key \"links\" of a task: it must not be null"},
+	{"{\"title\":\"T\",\"links\":[\"u\"]}", "every element must be a link object, not a string"},
+	{"{\"title\":\"T\",\"links\":[{\"kind\":\"issue\"}]}", "column 23 (byte 22): this link has no \"url\""},
+	{"{\"title\":\"T\",\"links\":[{\"url\":7}]}", "key \"url\" of a link: it must be a string, not a number"},
+	{"{\"title\":\"T\",\"id\":\"a\",\"links\":[{\"url\":\"\"}]}",
+	 "line 1, column 32 (byte 31): link \"\" of task \"a\": link: the address is missing"},
+	{"{\"title\":\"T\",\"links\":[{\"url\":\"a b\"}]}", "holds a blank or a control character at byte 1"},
+	{"{\"title\":\"T\",\"links\":[{\"url\":\"https://me:secret@h/1\"}]}", "link \"...\" of task"},
+	{"{\"title\":\"T\",\"links\":[{\"url\":\"u\",\"state\":\"shut\"}]}",
+	 "\"shut\" is not allowed (one of unknown, open, closed, merged)"},
+	{"{\"title\":\"T\",\"links\":[{\"url\":\"u\",\"state\":\"gone\"}]}", "\"gone\" is not allowed"},
+	{"{\"title\":\"T\",\"links\":[{\"url\":\"u\",\"kind\":\"wish\"}]}",
+	 "\"wish\" is not allowed (one of unknown, issue, pull_request)"},
+	{"{\"title\":\"T\",\"links\":[{\"url\":\"u\",\"kind\":7}]}",
+	 "key \"kind\" of a link: it must be a string, not a number"},
+	{"{\"title\":\"T\",\"links\":[{\"url\":\"u\",\"state\":true}]}",
+	 "key \"state\" of a link: it must be a string, not true"},
+	{"{\"title\":\"T\",\"links\":[{\"url\":\"u\",\"time\":\"soon\"}]}",
+	 "key \"time\" of a link: \"soon\" is no time"},
+	{"{\"title\":\"T\",\"links\":[{\"url\":\"u\",\"moved_to\":\"a b\"}]}", "moved_to: the address holds a blank"},
+	{"{\"title\":\"T\",\"links\":[{\"url\":\"u\",\"validator\":\"v\"}]}", "unknown key \"validator\" in a link"},
+	{"{\"title\":\"T\",\"links\":[{\"url\":\"u\",\"url\":\"v\"}]}", "key \"url\" stands twice in one link"},
+	{"{\"title\":\"T\",\"links\":[{\"url\":\"u\"},{\"url\":\"u\"}]}", "column 35 (byte 34): link \"u\" of task"},
+	{"{\"title\":\"T\",\"links\":[{\"url\":\"u\"},{\"url\":\"u\"}]}",
+	 "stands twice in the links of the task (remove one)"},
+	{"{\"title\":\"T\",\"links\":[{\"url\":\"https://t.example/a/b/issues/1\",\"implicit\":true}]}",
+	 "is implicit, but no issue"},
+	{"{\"title\":\"T\",\"external_url\":\"https://t/x\",\"links\":[{\"url\":\"https://t/x\",\"implicit\":true}]}",
+	 "is implicit, but no issue"},
+	{"{\"title\":\"T\",\"external_url\":\"https://t.example/a/b/issues/1\",\"links\":[{\"url\":\"https://t.example/"
+	 "a/b/issues/1\"},{\"url\":\"https://t.example/a/b/issues/1\",\"implicit\":true}]}",
+	 "stands twice in the links"},
 	{"7", "expected a task object, found a number"},
 	{"\"x\"", "expected a task object, found a string"},
 	{"[7]", "expected a task object, found a number"},
@@ -378,6 +451,8 @@ int main(void)
 		exchange_test(test_import__optional_values_may_be_null),
 		exchange_test(test_import__a_dry_run_checks_and_writes_nothing),
 		exchange_test(test_import__one_event_tells_of_all),
+		exchange_test(test_import__a_link_needs_only_its_address),
+		exchange_test(test_import__links_of_one_task_are_not_those_of_the_next),
 		exchange_test(test_import__refuses_and_names_place_key_and_reason),
 		exchange_test(test_import__deep_nesting_is_refused_safely),
 		exchange_test(test_import__texts_over_their_limit_are_refused),

@@ -30,12 +30,12 @@ static int export_failed(struct export *e)
 	return rec_fail_nomem(e->error);
 }
 
-static int task_write(void *context, const struct rec_task *task)
+static int task_write(void *context, const struct rec_exported *exported)
 {
 	struct export *e = context;
 	if (e->form == REC_EXPORT_ARRAY && e->count)
 		rec_buffer_add_text(&e->out, ",\n");
-	rec_task_write_json(&e->out, task, true);
+	rec_exported_write_json(&e->out, exported);
 	if (e->form == REC_EXPORT_LINES)
 		rec_buffer_add_text(&e->out, "\n");
 	e->count++;
@@ -46,19 +46,11 @@ static int task_write(void *context, const struct rec_task *task)
 
 static int tasks_write(struct reconciler *r, struct export *e, const char *const *ids, size_t count)
 {
-	static const struct rec_list_options all = {.blockers = true};
 	int result = 0;
 	if (!ids)
-		return rec_store_list(r->store, &all, task_write, e, e->error);
-	for (size_t i = 0; result == 0 && i < count; i++) {
-		struct rec_arena arena;
-		struct rec_task task;
-		rec_arena_init(&arena, r->allocator);
-		result = rec_store_get(r->store, rec_slice_of(ids[i]), &arena, &task, e->error);
-		if (result == 0)
-			result = task_write(e, &task);
-		rec_arena_release(&arena);
-	}
+		return rec_export_all(r->store, task_write, e, e->error);
+	for (size_t i = 0; result == 0 && i < count; i++)
+		result = rec_export_one(r->store, rec_slice_of(ids[i]), task_write, e, e->error);
 	return result;
 }
 

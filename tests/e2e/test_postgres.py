@@ -139,6 +139,19 @@ class OneHost(PostgresCase):
                 self.assertEqual(*results)
                 self.assertGreater(len(results[0][2][1]), 100)
 
+    def test_links_come_along_by_export_and_import(self):
+        tasks = ('{"id":"a","title":"x","links":[{"url":"https://t/a/b/issues/1","state":"closed","reason":"completed",'
+                 '"time":"2026-01-01T00:00:00Z","comments":2,"gone":true},{"url":"https://t/a/b/issues/2"}]}\n'
+                 '{"id":"b","title":"y","external_url":"https://t/a/b/issues/1",'
+                 '"links":[{"url":"https://t/a/b/issues/1","implicit":true,"state":"open","kind":"issue"}]}\n')
+        self.reconciler("task", "import", "-", stdin=tasks)
+        exported = self.reconciler("task", "export").out
+        self.assertEqual([len(json.loads(line)["links"]) for line in exported.splitlines()], [2, 1])
+        copy = f"sqlite:{self.directory}/copy.db"
+        self.reconciler("--store", copy, "init")
+        self.reconciler("--store", copy, "task", "import", "-", stdin=exported)
+        self.assertEqual(self.reconciler("--store", copy, "task", "export").out, exported)
+
     def test_each_task_runs_once_though_the_server_is_restarted_twice(self):
         ids = [f"t{i:05}" for i in range(TASKS)]
         self.reconciler("task", "import", "-",

@@ -124,8 +124,9 @@ class Links(Sync):
                             ("task", "add", "y", "--issue", address)):
                 refused = self.assert_refused(*command, words=["password", "leave it out"])
                 self.assertNotIn("secret", refused.err)
-            given = json.dumps({"title": "y", "external_url": address})
-            self.assertNotIn("secret", self.assert_refused("task", "import", "-", stdin=given, words=["line 1", "password"]).err)
+            for more in ({"external_url": address}, {"links": [{"url": address}]}):
+                given = json.dumps({"title": "y", **more})
+                self.assertNotIn("secret", self.assert_refused("task", "import", "-", stdin=given, words=["line 1", "password"]).err)
         self.assertNotIn("secret", self.reconciler("task", "export").out + self.reconciler("events", "--json").out)
         self.reconciler("link", "one", "https://tracker.example/@me/b/issues/7?to=you@there")
 
@@ -145,6 +146,31 @@ class Links(Sync):
         self.reconciler("unlink", "one")
         self.reconciler("task", "edit", "two", "--issue", "")
         self.assertNotIn(address, self.reconciler("task", "export").out)
+
+    def test_links_and_what_was_seen_of_them_come_along_by_export_and_import(self):
+        self.add_linked("left", ISSUE + "1")
+        self.add_linked("moves", ISSUE + "2", "--status", "IN_PROGRESS")
+        self.add("z", "--id", "own", "--issue", ISSUE + "3")
+        self.says(items={ISSUE + "1": closed("not_planned"), ISSUE + "2": {"state": "open", "kind": "issue", "validator": "v"},
+                         ISSUE + "3": closed()})
+        self.reconciler("sync")
+        self.reconciler("task", "set", "left", "READY", "--force")  # a person's answer to an issue closed long ago
+        self.reconciler("task", "set", "own", "READY", "--force")
+        exported = self.reconciler("task", "export").out
+        config = (self.store.parent / "reconciler.conf").read_text(encoding="utf-8")
+        for place, uri in ((".", f"sqlite:{self.directory}/copy.db"), ("files/.rec", f"dir:{self.directory}/files")):
+            self.reconciler("-S", uri, "init")
+            self.reconciler("-S", uri, "task", "import", "-", stdin=exported)
+            self.assertEqual(self.reconciler("-S", uri, "task", "export").out, exported)
+            self.assertEqual(self.reconciler("-S", uri, "task", "export", "moves").out, exported.splitlines(keepends=True)[1])
+            self.assert_refused("-S", uri, "task", "import", "-", stdin=exported, words=["exists already"])
+            self.assertEqual(self.reconciler("-S", uri, "task", "export").out, exported)
+            (self.directory / place / "reconciler.conf").write_text(config, encoding="utf-8")
+            self.says(items={ISSUE + "1": closed("not_planned"), ISSUE + "2": closed(), ISSUE + "3": closed()})
+            self.asked()
+            applied = {o["task_id"] for o in self.reconciler("-S", uri, "--format", "ndjson", "sync").objects if o["applied"]}
+            self.assertEqual(applied, {"moves"})
+            self.assertFalse([link for asked in self.asked() for link in asked["links"] if link.get("validator")])
 
     def test_a_link_that_nobody_answers_for_is_a_warning(self):
         self.add("x", "--id", "one")

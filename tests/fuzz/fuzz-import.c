@@ -37,18 +37,17 @@ static int import(struct rec_store *store, const struct rec_import_options *opti
 	return r;
 }
 
-static int line_write(void *context, const struct rec_task *task)
+static int line_write(void *context, const struct rec_exported *exported)
 {
 	struct rec_buffer *out = context;
-	require(rec_task_write_json(out, task, true) == 0);
+	require(rec_exported_write_json(out, exported) == 0);
 	return rec_buffer_add_text(out, "\n");
 }
 
 static void export(struct rec_store *store, struct rec_buffer *out)
 {
-	const struct rec_list_options all = {.blockers = true};
 	rec_buffer_init(out, NULL, SIZE_MAX);
-	require(rec_store_list(store, &all, line_write, out, NULL) == 0);
+	require(rec_export_all(store, line_write, out, NULL) == 0);
 }
 
 static void check_comes_back(struct rec_store *store, bool keep_missing, uint64_t tasks)
