@@ -184,19 +184,23 @@ static int summary_write(int fd, const struct view_summary *summary)
 	return write(fd, json.data, json.length) == (ssize_t)json.length ? 0 : -1;
 }
 
-/* Starts it with one end of a pipe as its input and no signal blocked; 0 or an errno. */
+/* Starts it with one end of a pipe as its input and no signal blocked or ignored; 0 or an errno. */
 static int on_end_start(const char **words, int input, int other_end, pid_t *ret_pid)
 {
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
-	sigset_t none;
+	sigset_t none, defaults;
 	sigemptyset(&none);
+	sigemptyset(&defaults);
+	sigaddset(&defaults, SIGPIPE); /* this program ignores them */
+	sigaddset(&defaults, SIGXFSZ);
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
 	posix_spawn_file_actions_addclose(&actions, other_end);
 	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setsigdefault(&attributes, &defaults);
 	int failed = posix_spawn(ret_pid, words[0], &actions, &attributes, (char *const *)(uintptr_t)words, environ);
 	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attributes);

@@ -93,6 +93,7 @@ int cli_main(int count, const char *const words[])
 	if (fill_standard_streams() < 0)
 		return STATUS_TROUBLE;
 	signal(SIGPIPE, SIG_IGN); /* EPIPE says the same, and lets us close the store */
+	signal(SIGXFSZ, SIG_IGN); /* EFBIG too */
 	if (options_parse(&arguments, &program, count, words, &error) < 0) {
 		arguments_release(&arguments);
 		return cli_error(&error);

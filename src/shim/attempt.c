@@ -149,7 +149,7 @@ struct child {
 /* Only system calls from here to execve. */
 static void child_run(struct child *child)
 {
-	static const int defaults[] = {SIGPIPE, SIGINT, SIGQUIT, SIGHUP, SIGTERM};
+	static const int defaults[] = {SIGPIPE, SIGXFSZ, SIGINT, SIGQUIT, SIGHUP, SIGTERM};
 	sigset_t none;
 	for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
 		signal(defaults[i], SIG_DFL);

@@ -452,6 +452,7 @@ static int signals_open(void)
 	sigemptyset(&children);
 	sigaddset(&children, SIGCHLD);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files loses output, never the attempt */
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN); /* a shutdown tells the children too; their ends are still to be recorded */

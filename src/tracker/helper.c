@@ -81,6 +81,7 @@ static int spawn(pid_t *ret_pid, const char *const *arguments, const struct ends
 	sigemptyset(&none);
 	sigemptyset(&defaults);
 	sigaddset(&defaults, SIGPIPE);
+	sigaddset(&defaults, SIGXFSZ);
 	sigaddset(&defaults, SIGTERM); /* by which the leash is told to end it */
 	int r = posix_spawn_file_actions_init(&actions);
 	if (r)

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import resource
 import signal
 import unittest
 
@@ -147,6 +148,14 @@ class Contract(RunCase):
         self.assertIn(b"cut", log[1024:])
         self.assertLess(len(log), 1200)
 
+    def test_output_beyond_what_a_file_may_hold_is_lost_and_the_attempt_is_not(self):
+        self.add_tasks("T1")
+        self.run_batch(worker=["sh", "-c", "head -c 3000000 /dev/zero"],
+                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20)))
+        self.assertEqual(len(self.run_bytes("logs", "T1")[1]), 1 << 20)
+        self.assertEqual(self.stored("T1"), "DONE")
+        self.assertEqual(len(self.events("BATCH_TASK_STARTED")), 1)
+
 
 class Options(RunCase):
     def test_neither_ids_nor_all_ready_is_refused(self):
@@ -288,6 +297,15 @@ class Options(RunCase):
         summary = json.loads(self.path("summary").read_text(encoding="utf-8"))
         self.assertEqual((summary["status"], summary["counts"]["done"], summary["counts"]["failed"]), ("PARTIAL", 1, 1))
         self.assertIn("--on-end", done.err)  # it failed; the batch's exit status is its own
+
+    def test_whom_we_start_ignores_no_signal_that_we_ignore(self):
+        self.add_tasks("T1")
+        ignored = "grep SigIgn /proc/self/status"
+        self.run_batch("--on-end", f"sh -c '{ignored} > end'", worker=["sh", "-c", f"{ignored} > child"])
+        for name in ("end", "child"):
+            mask = int(self.path(name).read_text(encoding="utf-8").split()[1], 16)
+            for number in (signal.SIGPIPE, signal.SIGXFSZ):
+                self.assertFalse(mask >> (number - 1) & 1, (name, number))
 
     def test_on_end_must_be_a_program_before_anything_runs(self):
         self.add_tasks("T1")
