@@ -242,6 +242,26 @@ static void test_text_shown__fills_an_array_and_no_more(void **state)
 
 /* ---- Columns ---- */
 
+static size_t fitting(const char *text, size_t columns)
+{
+	return rec_text_fitting(rec_slice_of(text), columns).length;
+}
+
+static void test_text_fitting__cuts_at_a_character(void **state)
+{
+	(void)state;
+	assert_int_equal(fitting("", 0), 0);
+	assert_int_equal(fitting("abc", 0), 0);
+	assert_int_equal(fitting("abc", 2), 2);
+	assert_int_equal(fitting("abc", 3), 3);
+	assert_int_equal(fitting("abc", SIZE_MAX), 3);
+	assert_int_equal(fitting("日本語", 3), 3);
+	assert_int_equal(fitting("日本語", 4), 6);
+	assert_int_equal(fitting("e\u0301z", 1), 3); /* the accent goes with its letter */
+	assert_int_equal(fitting("a\xff\xe2\x82z", 2), 2);
+	assert_int_equal(fitting("a\xff\xe2\x82z", 3), 4);
+}
+
 static void test_text_columns__counts_wide_combining_and_bad(void **state)
 {
 	(void)state;
@@ -295,6 +315,7 @@ int main(void)
 		cmocka_unit_test(test_text_show__appends_and_reports_a_full_buffer),
 		cmocka_unit_test(test_text_shown__fills_an_array_and_no_more),
 		cmocka_unit_test(test_text_columns__counts_wide_combining_and_bad),
+		cmocka_unit_test(test_text_fitting__cuts_at_a_character),
 		cmocka_unit_test(test_text_columns__agrees_with_the_c_library),
 	};
 	return cmocka_run_group_tests_name("base/text", tests, NULL, NULL);

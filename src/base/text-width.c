@@ -119,3 +119,17 @@ size_t rec_text_columns(struct rec_slice text)
 	}
 	return columns;
 }
+
+struct rec_slice rec_text_fitting(struct rec_slice text, size_t columns)
+{
+	const unsigned char *p = (const unsigned char *)text.data;
+	size_t length = 0, taken = 0;
+	while (length < text.length) {
+		int step = rec_utf8_step(p + length, text.length - length);
+		taken += step > 0 ? code_columns(rec_utf8_code_point(p + length, step)) : 1;
+		if (taken > columns)
+			break;
+		length += (size_t)(step > 0 ? step : -step);
+	}
+	return (struct rec_slice){text.data, length};
+}

@@ -25,5 +25,7 @@ char *rec_text_shown(char *out, size_t capacity, struct rec_slice text);
 /* How many terminal columns the text takes: wide and combining characters counted as wcwidth would, control
  * characters 0, a bad byte 1; independent of the locale. O(length). */
 size_t rec_text_columns(struct rec_slice text);
+/* The longest beginning of text that takes at most `columns`, at a character. O(length). */
+struct rec_slice rec_text_fitting(struct rec_slice text, size_t columns);
 
 #endif

@@ -23,7 +23,8 @@ struct cli {
 	const char *store_uri; /* --store; NULL: not given */
 	enum format format;
 	bool format_given;
-	int verbosity; /* -1 quiet, 0, 1 verbose */
+	enum colour_choice colour; /* --color: for standard error too, which may be another kind of place */
+	int verbosity;             /* -1 quiet, 0, 1 verbose */
 	struct output out;
 	struct rec_arena arena;  /* what lives until the command ends */
 	struct rec_store *store; /* cli_open; closed by main */

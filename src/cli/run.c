@@ -44,13 +44,13 @@ static void read_format(struct cli *cli, const struct arguments *arguments)
 
 static void read_global_options(struct cli *cli, const struct arguments *arguments)
 {
-	*cli = (struct cli){.store_uri = option_text(arguments, "store")};
+	*cli = (struct cli){.store_uri = option_text(arguments, "store"), .colour = read_colour(arguments)};
 	read_format(cli, arguments);
 	if (option_given(arguments, "quiet"))
 		cli->verbosity = -1;
 	else if (option_given(arguments, "verbose"))
 		cli->verbosity = 1;
-	output_init(&cli->out, STDOUT_FILENO, read_colour(arguments));
+	output_init(&cli->out, STDOUT_FILENO, cli->colour);
 	rec_arena_init(&cli->arena, NULL);
 }
 

@@ -91,21 +91,6 @@ static void fit(struct table *table)
 	}
 }
 
-/* The longest beginning of text that takes at most `columns`, at a character. */
-static struct rec_slice beginning(struct rec_slice text, size_t columns)
-{
-	size_t length = 0;
-	while (length < text.length) {
-		size_t next = length + 1;
-		while (next < text.length && ((unsigned char)text.data[next] & 0xC0) == 0x80)
-			next++;
-		if (rec_text_columns((struct rec_slice){text.data, next}) > columns)
-			break;
-		length = next;
-	}
-	return (struct rec_slice){text.data, length};
-}
-
 /* ---- Rows --------------------------------------------------------------------------------------- */
 
 static void write_spaces(struct output *out, size_t count)
@@ -120,7 +105,7 @@ static void write_cell(struct table *table, size_t column, enum style style, str
 	size_t width = table->widths[column], taken = rec_text_columns(text);
 	bool cut = (kind->columns_cut || kind->is_id) && table->out->columns && taken > width;
 	if (cut) {
-		text = beginning(text, width - 1);
+		text = rec_text_fitting(text, width - 1);
 		taken = rec_text_columns(text) + 1;
 	}
 	size_t padding = taken < width ? width - taken : 0;

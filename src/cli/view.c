@@ -15,14 +15,17 @@
 #include "engine/apply.h"
 
 #define BAR_COLUMNS 24
+#define BAR_COLUMNS_LEAST 4
+#define ESTIMATE_COLUMNS 15 /* "  ~99h59m left", and the last column stays free */
 #define LIVE_LINES_MAX 16
+#define ID_BYTES_SHOWN 24
 
 void view_init(struct view *v, struct cli *cli)
 {
 	*v = (struct view){.cli = cli, .started_us = loop_now_us()};
-	output_init(&v->err, STDERR_FILENO, cli->out.colour ? COLOUR_ALWAYS : COLOUR_AUTO);
+	output_init(&v->err, STDERR_FILENO, cli->colour);
 	rec_buffer_init(&v->last, NULL, 1u << 20);
-	v->live = v->err.terminal && cli->verbosity >= 0 && cli->format != FORMAT_NDJSON;
+	v->live = output_lively(STDERR_FILENO) && cli->verbosity >= 0 && cli->format != FORMAT_NDJSON;
 }
 
 void view_release(struct view *v)
@@ -120,8 +123,11 @@ static void running_add(struct view *v, const struct rec_event *event)
 static void running_remove(struct view *v, struct rec_slice id)
 {
 	struct view_running *running = running_find(v, id);
-	if (running)
-		*running = v->running[--v->running_count];
+	if (!running)
+		return;
+	size_t after = (size_t)(v->running + v->running_count - (running + 1));
+	memmove(running, running + 1, after * sizeof *running); /* a line keeps its place */
+	v->running_count--;
 }
 
 static bool ends_attempt(const struct rec_event *event)
@@ -153,9 +159,9 @@ static void erase(struct view *v)
 /* Trouble is told twice: at once, without a time, and when the store can be written again. */
 void view_event(struct view *v, const struct rec_event *event)
 {
-	if (is_event(event, "BATCH_TASK_STARTED"))
+	if (v->live && is_event(event, "BATCH_TASK_STARTED"))
 		running_add(v, event);
-	else if (ends_attempt(event))
+	else if (v->live && ends_attempt(event))
 		running_remove(v, event->task_id);
 	if (v->cli->format == FORMAT_NDJSON)
 		v->news = true;
@@ -222,63 +228,104 @@ static void title_read(struct view *v, struct view_running *running)
 		snprintf(running->title, sizeof running->title, "-");
 }
 
-static void draw_running(struct view *v, struct view_running *running, int64_t now_us)
+/* One line: what would wrap could not be taken back. */
+static void draw_line(struct view *v, enum style style, struct rec_slice text)
 {
-	rec_cleanup(rec_buffer_release) struct rec_buffer line;
+	size_t room = v->columns - 1;
+	bool whole = rec_text_columns(text) <= room;
+	output_styled(&v->err, style, whole ? text : rec_text_fitting(text, room > 3 ? room - 3 : room));
+	output_styled(&v->err, style, rec_slice_of(whole || room <= 3 ? "" : "..."));
+	output_text(&v->err, "\n");
+	v->drawn++;
+}
+
+static void add_spaces(struct rec_buffer *out, size_t count)
+{
+	while (count-- > 0)
+		rec_buffer_add(out, " ", 1);
+}
+
+static const char *id_shown(const struct view_running *running, char shown[ID_BYTES_SHOWN + 1])
+{
+	return rec_text_shown(shown, ID_BYTES_SHOWN + 1, rec_slice_of(running->id));
+}
+
+static size_t id_columns(const struct view *v, size_t count)
+{
+	char shown[ID_BYTES_SHOWN + 1];
+	size_t widest = 0;
+	for (size_t i = 0; i < count; i++) {
+		size_t columns = rec_text_columns(rec_slice_of(id_shown(&v->running[i], shown)));
+		widest = columns > widest ? columns : widest;
+	}
+	return widest;
+}
+
+static void draw_running(struct view *v, struct view_running *running, size_t id_width, int64_t now_us)
+{
+	char shown[ID_BYTES_SHOWN + 1];
+	rec_cleanup(rec_buffer_release) struct rec_buffer line, time;
 	rec_buffer_init(&line, NULL, 8192);
+	rec_buffer_init(&time, NULL, 64);
 	if (!running->title[0])
 		title_read(v, running);
+	add_duration(&time, now_us - running->since_us);
+	struct rec_slice id = rec_slice_of(id_shown(running, shown));
 	rec_buffer_add_text(&line, "  ");
-	rec_text_show(&line, rec_slice_of(running->id), 24);
-	rec_buffer_add_text(&line, "  ");
-	add_duration(&line, now_us - running->since_us);
+	rec_buffer_add(&line, id.data, id.length);
+	add_spaces(&line, id_width - rec_text_columns(id));
+	rec_buffer_printf(&line, "  %6s", time.length ? time.data : "");
 	if (running->attempt > 1)
 		rec_buffer_printf(&line, "  attempt %" PRId64, running->attempt);
 	rec_buffer_add_text(&line, "  ");
-	if (v->columns > line.length + 4)
-		rec_text_show(&line, rec_slice_of(running->title), v->columns - line.length - 4);
-	output_styled(&v->err, STYLE_CYAN, rec_buffer_slice(&line));
-	output_text(&v->err, "\n");
-	v->drawn++;
+	rec_buffer_add_text(&line, running->title);
+	draw_line(v, STYLE_CYAN, rec_buffer_slice(&line));
 }
 
-static void add_bar(struct rec_buffer *out, size_t full)
+static void add_bar(struct rec_buffer *out, uint64_t finished, uint64_t all, size_t columns)
 {
+	size_t full = all ? (size_t)(finished * columns / all) : columns;
 	rec_buffer_add_text(out, "[");
-	for (size_t i = 0; i < BAR_COLUMNS; i++)
+	for (size_t i = 0; i < columns; i++)
 		rec_buffer_add_text(out, i < full ? "#" : ".");
-	rec_buffer_add_text(out, "]");
+	rec_buffer_add_text(out, "] ");
 }
 
+/* The counts matter more than the bar, and the estimate more than its length. */
 static void draw_bar(struct view *v, const struct rec_machine_counts *c, int64_t now_us)
 {
-	rec_cleanup(rec_buffer_release) struct rec_buffer line;
+	rec_cleanup(rec_buffer_release) struct rec_buffer line, counts;
 	uint64_t finished = c->done + c->skipped + c->failed, left = c->waiting + c->queued + c->running;
 	uint64_t all = finished + left + c->held, since = finished - v->finished_before;
 	rec_buffer_init(&line, NULL, 4096);
-	add_bar(&line, all ? (size_t)(finished * BAR_COLUMNS / all) : BAR_COLUMNS);
-	rec_buffer_printf(&line,
-			  " %" PRIu64 "/%" PRIu64 "  %" PRIu64 " done, %" PRIu64 " running, %" PRIu64 " held, %" PRIu64
+	rec_buffer_init(&counts, NULL, 4096);
+	rec_buffer_printf(&counts,
+			  "%" PRIu64 "/%" PRIu64 "  %" PRIu64 " done, %" PRIu64 " running, %" PRIu64 " held, %" PRIu64
 			  " failed, %" PRIu64 " skipped",
 			  finished, all, c->done, c->running, c->held, c->failed, c->skipped);
+	size_t others = counts.length + sizeof "[] " + ESTIMATE_COLUMNS;
+	size_t room = v->columns > others ? v->columns - others : 0;
+	if (room >= BAR_COLUMNS_LEAST)
+		add_bar(&line, finished, all, room < BAR_COLUMNS ? room : BAR_COLUMNS);
+	rec_buffer_add(&line, counts.data, counts.length);
 	if (since > 0 && left > 0) {
-		rec_buffer_add_text(&line, "  about ");
+		rec_buffer_add_text(&line, "  ~");
 		add_duration(&line, (now_us - v->started_us) / (int64_t)since * (int64_t)left);
 		rec_buffer_add_text(&line, " left");
 	}
-	struct rec_slice shown = rec_buffer_slice(&line);
-	if (shown.length >= v->columns) /* a line that wraps could not be taken back */
-		shown.length = v->columns - 1;
-	output_bytes(&v->err, shown);
-	output_text(&v->err, "\n");
-	v->drawn++;
+	draw_line(v, STYLE_PLAIN, rec_buffer_slice(&line));
 }
 
-/* The window may have changed since the last drawing. */
-static size_t columns_now(void)
+/* The window may have changed since the last drawing. Lines that leave it at the top could not be taken back: the bar
+ * and the cursor's line need room too. Gives how many lines are left for running tasks. */
+static size_t measure(struct view *v)
 {
-	struct winsize window;
-	return ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 20 ? window.ws_col : 80;
+	struct winsize window = {0};
+	(void)ioctl(STDERR_FILENO, TIOCGWINSZ, &window);
+	v->columns = window.ws_col ? window.ws_col : 80;
+	size_t rows = window.ws_row ? window.ws_row : 24;
+	size_t room = rows > 3 ? rows - 2 : 1;
+	return room < LIVE_LINES_MAX ? room : LIVE_LINES_MAX;
 }
 
 void view_draw(struct view *v, const struct rec_machine_counts *counts, int64_t now_us)
@@ -289,13 +336,15 @@ void view_draw(struct view *v, const struct rec_machine_counts *counts, int64_t 
 	}
 	if (!v->live)
 		return;
-	v->columns = columns_now();
+	size_t room = measure(v), shown = v->running_count > room ? room - 1 : v->running_count;
+	size_t id_width = id_columns(v, shown);
 	erase(v);
-	for (size_t i = 0; i < v->running_count && i < LIVE_LINES_MAX; i++)
-		draw_running(v, &v->running[i], now_us);
-	if (v->running_count > LIVE_LINES_MAX) {
-		output_printf(&v->err, "  and %zu more\n", v->running_count - LIVE_LINES_MAX);
-		v->drawn++;
+	for (size_t i = 0; i < shown; i++)
+		draw_running(v, &v->running[i], id_width, now_us);
+	if (shown < v->running_count) {
+		char more[48];
+		snprintf(more, sizeof more, "  and %zu more", v->running_count - shown);
+		draw_line(v, STYLE_PLAIN, rec_slice_of(more));
 	}
 	draw_bar(v, counts, now_us);
 	output_flush(&v->err);

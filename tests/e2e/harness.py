@@ -208,14 +208,15 @@ class Running:
         self.process.wait()
 
 
-def on_terminal(case, *arguments, columns=80, rows=50, env=None):
-    """Runs the command with standard output and error on a terminal; gives (status, what the terminal got)."""
+def on_terminal(case, *arguments, columns=80, rows=50, env=None, stderr=None):
+    """Runs the command with standard output and error (or `stderr`: a file) on a terminal; gives (status, what the
+    terminal got)."""
     leader, follower = pty.openpty()
     termios.tcsetwinsize(follower, (rows, columns)) if hasattr(termios, "tcsetwinsize") else set_size(
         follower, rows, columns)
     environment = dict({"TERM": "xterm-256color"}, **(env or {}))
     process = subprocess.Popen(**case.command(arguments, env=environment, stdin=subprocess.DEVNULL, stdout=follower,
-                                              stderr=follower))
+                                              stderr=stderr or follower))
     os.close(follower)
     text = b""
     while True:

@@ -2,8 +2,10 @@
 import json
 import os
 import pathlib
+import re
 import resource
 import signal
+import unicodedata
 import unittest
 
 import harness
@@ -371,13 +373,58 @@ class Options(RunCase):
         batch.finish()
         self.assert_stored(T0="DONE", T1="BACKLOG")
 
+
+class LiveView(RunCase):
+    """What a person sees while a batch runs."""
+
+    def shown(self, *options, worker=("sleep", "0.3"), **terminal):
+        status, text = harness.on_terminal(self, "run", "--all-ready", *options, "--", *worker, **terminal)
+        self.assertEqual(status, 0, text)
+        return text
+
     def test_a_terminal_gets_a_bar_and_no_line_per_event(self):
         self.add_tasks("T1")
-        status, text = harness.on_terminal(self, "run", "--all-ready", "--", "sleep", "0.3")
-        self.assertEqual(status, 0, text)
+        text = self.shown()
         self.assertIn("[", text)
         self.assertIn("1 done", text)
         self.assertNotIn("BATCH_TASK_STARTED", text)
+
+    def test_nothing_is_drawn_that_could_not_be_taken_back(self):
+        """Lines that wrap, or that leave the terminal at the top, would stay for ever."""
+        for i in range(12):
+            self.add("日本語のとても長い題名日本語のとても長い題名" * 2, "--id", f"{i:02}-{'é' * 30}")
+        for columns, rows in ((40, 8), (12, 5), (200, 24)):
+            text = self.shown("-j", "12", columns=columns, rows=rows)
+            for task in self.reconciler("task", "list", "--format", "ndjson").objects:
+                self.reconciler("task", "set", "--force", task["id"], "READY")
+            drawn = re.split("\033\\[[0-9]+A\033\\[J", text.split("\n", 1)[1])[:-1]
+            self.assertGreater(len(drawn), 1)
+            for lines in (re.sub("\033\\[[0-9]*m", "", drawing).splitlines() for drawing in drawn):
+                self.assertLess(len(lines), rows, lines)
+                for line in lines:
+                    self.assertLess(sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line), columns, line)
+
+    def test_a_dumb_terminal_gets_a_line_per_event(self):
+        self.add_tasks("T1")
+        text = self.shown(env={"TERM": "dumb"})
+        self.assertNotIn("\033", text)
+        self.assertIn("BATCH_TASK_STARTED T1", text)
+
+    def test_colour_goes_by_where_standard_error_goes(self):
+        self.add_tasks("T1", "T2", "T3")
+        with open(self.path("err"), "wb") as err:
+            harness.on_terminal(self, "run", "T1", "--", "true", stderr=err)
+        self.assertNotIn(b"\033", self.path("err").read_bytes())
+        for option, wanted in (("never", False), ("auto", True)):
+            text = self.shown("--color", option)
+            self.assertEqual("\033[36m" in text, wanted, text)
+            self.reconciler("task", "set", "--force", "T2", "READY")
+
+    def test_a_running_task_keeps_its_line(self):
+        self.add_tasks("T1", "T2", "T3")
+        text = self.shown("--color", "never", worker=("sh", "-c", "[ $REC_TASK_ID = T1 ] || sleep 0.4"))
+        self.assertRegex(text, "  T2[^\n]*\n  T3")
+        self.assertNotRegex(text, "  T3[^\n]*\n  T2")
 
 
 class Operator(RunCase):
