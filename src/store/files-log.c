@@ -55,7 +55,7 @@ static int row_line(struct rec_files *f, struct rec_slice line, struct rec_error
 	for (size_t i = 0; i < rec_files_table_count; i++)
 		if (rec_files_line_is(word, rec_files_tables[i].name, &rest))
 			return rec_files_row_take(&f->memory, rec_files_tables[i].table, rest, line.data[0] == '-',
-						  error);
+						  &f->arena, error);
 	return rec_fail(error, REC_E_CORRUPT, "a row of an unknown kind");
 }
 

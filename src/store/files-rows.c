@@ -306,15 +306,13 @@ int rec_files_row_write(struct rec_buffer *out, const struct rec_files_table *ta
 }
 
 int rec_files_row_take(struct rec_memory_store *m, enum rec_memory_table table, struct rec_slice json, bool remove,
-		       struct rec_error *error)
+		       struct rec_arena *arena, struct rec_error *error)
 {
 	const struct table *t = &tables[table];
-	struct rec_arena arena;
 	struct rec_memory_key key;
 	union record record;
 	memset(&record, 0, sizeof record);
-	rec_arena_init(&arena, m->store.allocator);
-	int r = rec_files_record_read(json, &t->type, &arena, &record, error);
+	int r = rec_files_record_read(json, &t->type, arena, &record, error);
 	struct rec_slice at = r == 0 ? t->key(&record, &key) : NONE;
 	if (r == 0 && !at.data)
 		r = rec_fail(error, REC_E_INVALID, "a row has no key, or one that is too long");
@@ -326,6 +324,6 @@ int rec_files_row_take(struct rec_memory_store *m, enum rec_memory_table table, 
 		rec_memory_erase(m, table, at);
 	else if (r == 0)
 		r = rec_memory_put(m, table, at, t->row(m->data->allocator, &record), error);
-	rec_arena_release(&arena);
+	rec_arena_clear(arena);
 	return r;
 }

@@ -137,9 +137,9 @@ extern const size_t rec_files_table_count;
 /* Appends the line of a row that is put or removed. */
 int rec_files_row_write(struct rec_buffer *out, const struct rec_files_table *table, struct rec_slice key,
 			const void *row, bool remove);
-/* Reads one and puts it into (or removes it from) its table. */
+/* Reads one and puts it into (or removes it from) its table. The arena is for its work, and cleared. */
 int rec_files_row_take(struct rec_memory_store *m, enum rec_memory_table table, struct rec_slice json, bool remove,
-		       struct rec_error *error);
+		       struct rec_arena *arena, struct rec_error *error);
 
 /* ---- Groups in the log (files-group.c); pure ---- */
 

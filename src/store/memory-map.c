@@ -308,8 +308,12 @@ int rec_memory_map_put(struct rec_memory_map *m, struct rec_slice key, void *row
 	node->rows[REC_MEMORY_WORKING] = row;
 	if (!node->dirty) {
 		node->dirty = true;
-		node->dirty_next = m->dirty;
-		m->dirty = node;
+		node->dirty_next = NULL;
+		if (m->dirty)
+			m->dirty_last->dirty_next = node;
+		else
+			m->dirty = node;
+		m->dirty_last = node;
 	}
 	return 0;
 }

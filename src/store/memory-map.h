@@ -20,7 +20,8 @@ struct rec_memory_map {
 	const struct rec_allocator *allocator;
 	struct rec_memory_branch *branches; /* one a leaf, in the order of their keys; no leaf is empty */
 	size_t branch_count, branch_capacity;
-	struct rec_memory_node *dirty; /* nodes whose working row differs from the committed one */
+	/* Nodes whose working row may differ from the committed one, in the order in which they were put. */
+	struct rec_memory_node *dirty, *dirty_last;
 };
 
 /* Which of the two versions a reader sees. */
@@ -34,8 +35,8 @@ void *rec_memory_map_get(const struct rec_memory_map *m, enum rec_memory_view vi
 /* Puts `row` (NULL: removes) into the working version. Takes over one reference of row, also on failure.
  * 0 or REC_E_NOMEM. */
 int rec_memory_map_put(struct rec_memory_map *m, struct rec_slice key, void *row);
-/* Calls fn for each key whose working row was put since the last commit or rollback, in no order, with both rows (NULL:
- * none). fn must not put. Its first negative result ends it. */
+/* Calls fn for each key whose working row was put since the last commit or rollback, in the order in which they first
+ * were, with both rows (NULL: none). fn must not put. Its first negative result ends it. */
 typedef int rec_memory_dirty_fn(void *context, struct rec_slice key, void *committed, void *working);
 int rec_memory_map_dirty(const struct rec_memory_map *m, rec_memory_dirty_fn *fn, void *context);
 void rec_memory_map_commit(struct rec_memory_map *m);

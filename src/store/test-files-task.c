@@ -80,9 +80,12 @@ static void row_take(struct rec_memory_store *m, size_t id_length, int wanted)
 {
 	char json[8192], id[8000];
 	struct rec_error error = {0};
+	struct rec_arena arena;
 	memset(id, 'x', sizeof id);
 	snprintf(json, sizeof json, "{\"task_id\":\"%.*s\",\"number\":1}", (int)id_length, id);
-	assert_int_equal(rec_files_row_take(m, REC_MEMORY_ATTEMPTS, S(json), false, &error), wanted);
+	rec_arena_init(&arena, NULL);
+	assert_int_equal(rec_files_row_take(m, REC_MEMORY_ATTEMPTS, S(json), false, &arena, &error), wanted);
+	rec_arena_release(&arena);
 }
 
 static void test_rows__one_without_a_key_or_with_one_too_long_is_damaged(void **state)
@@ -90,12 +93,15 @@ static void test_rows__one_without_a_key_or_with_one_too_long_is_damaged(void **
 	(void)state;
 	struct rec_memory_store m = {0};
 	struct rec_error error = {0};
+	struct rec_arena arena;
+	rec_arena_init(&arena, NULL);
 	rec_store_setup(&m.store, &rec_files_ops, NULL);
 	assert_int_equal(rec_memory_embed(&m, &error), 0);
 	assert_int_equal(rec_memory_begin(&m.store, &error), 0);
 	row_take(&m, REC_MEMORY_JOINED_MAX - 1, 0); /* with its NUL */
 	row_take(&m, REC_MEMORY_JOINED_MAX, REC_E_INVALID);
-	assert_int_equal(rec_files_row_take(&m, REC_MEMORY_HISTORIES, S("{}"), false, &error), REC_E_INVALID);
+	assert_int_equal(rec_files_row_take(&m, REC_MEMORY_HISTORIES, S("{}"), false, &arena, &error), REC_E_INVALID);
+	rec_arena_release(&arena);
 	rec_memory_rollback(&m.store);
 	rec_memory_disembed(&m);
 }
