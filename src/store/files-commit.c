@@ -21,6 +21,7 @@
 #define SYNC_EACH_MAX 64u /* more files than that: the file system is synced once */
 #define COMPACT_BYTES ((size_t)1 << 20)
 #define CHANGES_KEPT 4096u /* when the log is written anew */
+#define CHANGE_BYTES 128u  /* of one in the log with the step of its file, about */
 #define NONE ((struct rec_slice){NULL, 0})
 
 /* ---- What a group does to one file ---- */
@@ -444,10 +445,14 @@ static int group_commit(struct steps *s)
 	return r;
 }
 
-/* Asked before a group, which then drops the older changes: they go with the old log. */
+/* Asked before a group, which then drops the older changes: they go with the old log, or are never written. A group of
+ * many changes counts as if it were written: nobody after it should have to read them all. */
 static bool compact_due(const struct rec_files *f)
 {
-	return f->log.position >= COMPACT_BYTES && f->log.position / 4 >= f->compacted_bytes;
+	const struct rec_memory_counters *counters = f->memory.data->counters;
+	int64_t added = counters[REC_MEMORY_WORKING].change_seq - counters[REC_MEMORY_COMMITTED].change_seq;
+	uint64_t bytes = f->log.position + (uint64_t)added * CHANGE_BYTES;
+	return bytes >= COMPACT_BYTES && bytes / 4 >= f->compacted_bytes;
 }
 
 static void log_compact(struct rec_files *f)
@@ -463,10 +468,11 @@ int rec_files_commit(struct rec_store *store, struct rec_error *error)
 {
 	struct rec_files *f = rec_files_of(store);
 	struct steps s = {.f = f, .number = f->log.group_number + 1, .error = error};
-	bool any = anything(f), compact = any && compact_due(f);
+	bool any = anything(f);
 	size_t logged = f->noted_count;
 	int r = any ? noted_share(f, error) : 0;
-	if (r == 0 && compact)
+	bool compact = r == 0 && any && compact_due(f);
+	if (compact)
 		rec_memory_changes_keep(&f->memory, CHANGES_KEPT);
 	if (r == 0 && any)
 		r = touched_collect(&s);

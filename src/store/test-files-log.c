@@ -329,11 +329,14 @@ static int count_id(void *context, struct rec_slice id)
 	return 0;
 }
 
+#define LOG_BYTES ((size_t)1 << 20) /* a log of that length is written anew */
+#define CHANGES_SOME ((size_t)600)  /* of 128 bytes each as the store counts them */
+
 /* Two changes each round. */
-static void many_changes(struct world *w, int rounds)
+static void many_changes(struct world *w, size_t rounds)
 {
 	expect(w, 0, rec_store_begin(w->store, &w->error));
-	for (int i = 0; i < rounds; i++) {
+	for (size_t i = 0; i < rounds; i++) {
 		enum rec_status from = i % 2 ? REC_READY : REC_BACKLOG, to = i % 2 ? REC_BACKLOG : REC_READY;
 		expect(w, 0, set(w, "a", from, to));
 		expect(w, 0, set(w, "b", from, to));
@@ -351,11 +354,14 @@ static void test_changes__of_a_log_that_is_written_anew_the_newest_are_kept(void
 	add(w, "b", REC_BACKLOG);
 	expect(w, REC_RESCAN, rec_store_changes(second, &old, count_id, &told, &w->error));
 	uint64_t inode = rec_files_of(w->store)->log.inode;
-	many_changes(w, 12000);
+	size_t written = 0;
+	for (; rec_files_of(w->store)->log.position < LOG_BYTES - CHANGES_SOME * 128; written += CHANGES_SOME)
+		many_changes(w, CHANGES_SOME / 2);
 	newer = old;
 	expect(w, 0, rec_store_changes(second, &newer, count_id, &told, &w->error));
-	assert_int_equal(told, 24000);
-	many_changes(w, 2);
+	assert_int_equal(told, written);
+	assert_int_equal(rec_files_of(w->store)->log.inode, inode);
+	many_changes(w, CHANGES_SOME / 2);
 	add(w, "c", REC_READY);
 	assert_int_not_equal(rec_files_of(w->store)->log.inode, inode);
 	struct rec_store *third = open_store(w, REC_STORE_WRITE), *stores[] = {w->store, second, third};
@@ -363,11 +369,33 @@ static void test_changes__of_a_log_that_is_written_anew_the_newest_are_kept(void
 		struct rec_cursor cursor = newer;
 		told = 0;
 		expect(w, 0, rec_store_changes(stores[i], &cursor, count_id, &told, &w->error));
-		assert_in_range(told, 5, 6); /* a new file is seen by itself, too */
+		assert_in_range(told, CHANGES_SOME + 1, CHANGES_SOME + 2); /* a new file is seen by itself, too */
 		assert_true(rec_files_of(stores[i])->memory.data->counters[REC_MEMORY_COMMITTED].change_count < 5000);
 		cursor = old;
 		expect(w, REC_RESCAN, rec_store_changes(stores[i], &cursor, count_id, &told, &w->error));
 	}
+	rec_store_close(third);
+	rec_store_close(second);
+}
+
+/* Whoever comes after it reads the newest changes and no steps. */
+static void test_changes__a_group_of_many_leaves_a_short_log(void **state)
+{
+	struct world *w = *state;
+	struct rec_store *second = open_store(w, REC_STORE_READ);
+	struct rec_cursor cursor = {0};
+	add(w, "a", REC_BACKLOG);
+	add(w, "b", REC_BACKLOG);
+	expect(w, REC_RESCAN, rec_store_changes(second, &cursor, count_id, NULL, &w->error));
+	many_changes(w, 10000);
+	struct rec_store *third = open_store(w, REC_STORE_READ);
+	assert_int_equal(status_of(w, third, "a"), REC_BACKLOG);
+	assert_in_range(rec_files_of(third)->log.position, 1, LOG_BYTES / 2);
+	expect(w, REC_RESCAN, rec_store_changes(second, &cursor, count_id, NULL, &w->error));
+	expect(w, 0, set(w, "a", REC_BACKLOG, REC_READY));
+	size_t told = 0;
+	expect(w, 0, rec_store_changes(second, &cursor, count_id, &told, &w->error));
+	assert_in_range(told, 1, 2);
 	rec_store_close(third);
 	rec_store_close(second);
 }
@@ -401,6 +429,7 @@ int main(void)
 		in_world(test_wake__the_descriptor_outlives_the_watch),
 		in_world(test_wake__without_a_watch_of_the_log_there_is_none),
 		in_world(test_changes__of_a_log_that_is_written_anew_the_newest_are_kept),
+		in_world(test_changes__a_group_of_many_leaves_a_short_log),
 		in_world(test_changes__too_many_edits_are_a_rescan_for_later_handles_too),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
