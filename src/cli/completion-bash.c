@@ -84,7 +84,7 @@ static void list_options(struct output *out, const struct arguments *at, bool on
 {
 	const char *separator = "";
 	for (size_t level = at->depth; level-- > 0;) {
-		FOR_EACH_OPTION(option, at->path[level]->options)
+		FOR_EACH_OPTION(option, arguments_options(at, level))
 		{
 			if (only_valued && !option->argument)
 				continue;
@@ -126,7 +126,7 @@ static void write_kind(struct output *out, enum complete complete, const char *c
 static void write_option_kinds(struct output *out, const struct arguments *at, const char *name)
 {
 	for (size_t level = at->depth; level-- > 0;) {
-		FOR_EACH_OPTION(option, at->path[level]->options)
+		FOR_EACH_OPTION(option, arguments_options(at, level))
 		{
 			if (!option->argument || (!option->choices && option->complete == COMPLETE_NOTHING))
 				continue;

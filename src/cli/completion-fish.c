@@ -54,7 +54,7 @@ static void write_cases(struct output *out, const struct arguments *at)
 	char name[128];
 	arguments_command_name(at, name, sizeof name);
 	for (size_t level = at->depth; level-- > 0;) {
-		FOR_EACH_OPTION(option, at->path[level]->options)
+		FOR_EACH_OPTION(option, arguments_options(at, level))
 		{
 			if (!option->argument)
 				continue;

@@ -88,7 +88,7 @@ static void write_form(struct output *out, const struct option_spec *option, con
 static void write_options(struct output *out, const struct arguments *at)
 {
 	for (size_t level = at->depth; level-- > 0;) {
-		FOR_EACH_OPTION(option, at->path[level]->options)
+		FOR_EACH_OPTION(option, arguments_options(at, level))
 		{
 			char form[64] = {'-', option->letter, '\0'};
 			if (option->letter)

@@ -134,14 +134,8 @@ void help_print(struct output *out, const struct arguments *arguments)
 	const struct command *command = arguments_command(arguments);
 	usage(out, arguments);
 	commands(out, command);
-	for (size_t level = arguments->depth; level-- > 0;) {
-		bool last = level + 1 == arguments->depth;
-		options(out,
-			level == 0 ? "Global options:"
-			: last     ? "Options:"
-				   : "Options of the group:",
-			arguments->path[level]->options);
-	}
+	for (size_t level = arguments->depth; level-- > 0;)
+		options(out, level == 0 ? "Global options:" : "Options:", arguments_options(arguments, level));
 	examples(out, command);
 	if (arguments->depth == 1)
 		output_text(out, "\nExit status: 0 success, 1 a negative answer, 2 an error.\n");

@@ -59,6 +59,11 @@ static int add_word(struct arguments *arguments, const char *word, bool plain, s
 	return 0;
 }
 
+const struct option_spec *arguments_options(const struct arguments *arguments, size_t level)
+{
+	return level == 0 || level + 1 == arguments->depth ? arguments->path[level]->options : NULL;
+}
+
 static bool named(const struct option_spec *spec, const char *name, size_t length)
 {
 	return spec->name && strlen(spec->name) == length && memcmp(spec->name, name, length) == 0;
@@ -67,7 +72,7 @@ static bool named(const struct option_spec *spec, const char *name, size_t lengt
 static const struct option_spec *find_long(const struct arguments *arguments, const char *name, size_t length)
 {
 	for (size_t level = arguments->depth; level-- > 0;) {
-		FOR_EACH_OPTION(option, arguments->path[level]->options)
+		FOR_EACH_OPTION(option, arguments_options(arguments, level))
 		{
 			if (named(option, name, length))
 				return option;
@@ -79,7 +84,7 @@ static const struct option_spec *find_long(const struct arguments *arguments, co
 static const struct option_spec *find_letter(const struct arguments *arguments, char letter)
 {
 	for (size_t level = arguments->depth; level-- > 0;) {
-		FOR_EACH_OPTION(option, arguments->path[level]->options)
+		FOR_EACH_OPTION(option, arguments_options(arguments, level))
 		{
 			if (option->letter == letter)
 				return option;
@@ -94,7 +99,7 @@ static void collect_names(const struct arguments *arguments, const char *names[N
 {
 	size_t count = 0;
 	for (size_t level = arguments->depth; level-- > 0;) {
-		FOR_EACH_OPTION(option, arguments->path[level]->options)
+		FOR_EACH_OPTION(option, arguments_options(arguments, level))
 		{
 			if (option->name && count < NAMES_MAX)
 				names[count++] = option->name;
@@ -274,6 +279,29 @@ int options_parse(struct arguments *arguments, const struct command *program, in
 
 /* ---- Completeness ------------------------------------------------------------------------------- */
 
+static bool of_table(const struct option_spec *spec, const struct option_spec *table)
+{
+	FOR_EACH_OPTION(option, table)
+	{
+		if (option == spec)
+			return true;
+	}
+	return false;
+}
+
+/* One that stood before the subcommand, and is of the command above it. */
+static int no_strangers(const struct arguments *arguments, struct rec_error *error)
+{
+	char label[SHOWN_BYTES];
+	for (size_t i = 0; i < arguments->option_count; i++) {
+		const struct option_spec *spec = arguments->options[i].spec;
+		if (!of_table(spec, arguments_options(arguments, 0)) &&
+		    !of_table(spec, arguments_options(arguments, arguments->depth - 1)))
+			return unknown_option(arguments, option_label(spec, label, sizeof label), NULL, error);
+	}
+	return 0;
+}
+
 void command_word_range(const struct command *command, size_t *ret_least, size_t *ret_most)
 {
 	*ret_least = *ret_most = 0;
@@ -294,6 +322,8 @@ int arguments_complete(const struct arguments *arguments, struct rec_error *erro
 				name);
 	if (arguments->depth > 1)
 		label += strlen(arguments->path[0]->name) + 1; /* the message begins with the program's name anyway */
+	if (no_strangers(arguments, error))
+		return REC_E_INVALID;
 	command_word_range(command, &least, &most);
 	if (arguments->word_count < least)
 		return rec_fail(error, REC_E_INVALID, "%s: %s is missing (%s --help tells more)", label,

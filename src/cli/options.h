@@ -1,7 +1,8 @@
 /* options.h - reads a command line by the tables of command.h. Pure: no printing, no process state.
  *
  * Words and options may be mixed; "--" ends the options. An option belongs to the command named so far or to
- * one above it, so a global option may stand before or after the command, and the others after theirs.
+ * the program, so a global option may stand before or after the command, and the others after theirs. One of a command
+ * that has subcommands is none of theirs.
  */
 #ifndef REC_CLI_OPTIONS_H
 #define REC_CLI_OPTIONS_H
@@ -35,7 +36,9 @@ void arguments_release(struct arguments *arguments);
 
 /* The command to run. */
 const struct command *arguments_command(const struct arguments *arguments);
-/* Are there as many words as the command takes, and a command at all? 0 or REC_E_INVALID. */
+/* The options that belong to the command, a level at a time (0: the program; depth - 1: the command); NULL: none. */
+const struct option_spec *arguments_options(const struct arguments *arguments, size_t level);
+/* Are there as many words as the command takes, a command at all, and no option of another? 0 or REC_E_INVALID. */
 int arguments_complete(const struct arguments *arguments, struct rec_error *error);
 /* "reconciler task add" */
 char *arguments_command_name(const struct arguments *arguments, char *out, size_t capacity);

@@ -38,8 +38,9 @@ static const struct command any = {
 };
 static const struct command verify = {.name = "verify", .summary = "verifies", .run = run_nothing};
 static const struct command *const log_subs[] = {&verify, NULL};
+static const struct option_spec log_options[] = {{.name = "since", .argument = "N", .help = "from"}, {0}};
 static const struct command log_command = {
-	.name = "log", .summary = "logs", .subcommands = log_subs, .run = run_nothing};
+	.name = "log", .summary = "logs", .options = log_options, .subcommands = log_subs, .run = run_nothing};
 static const struct command *const task_subs[] = {&add, &any, NULL};
 static const struct command task = {.name = "task", .summary = "tasks", .subcommands = task_subs};
 static const struct command *const top_subs[] = {&task, &log_command, NULL};
@@ -167,6 +168,20 @@ static void test_options__those_of_another_command_are_unknown(void **state)
 	assert_int_equal(parse("--force", "task", "add", "x"), REC_E_INVALID);
 }
 
+static void test_options__those_of_a_command_are_none_of_its_subcommands(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("log", "--since", "3"), 0);
+	assert_int_equal(arguments_complete(&arguments, &error), 0);
+	arguments_release(&arguments);
+	assert_int_equal(parse("log", "verify", "--since", "3"), REC_E_INVALID);
+	assert_non_null(strstr(error.message, "--since: no such option of program log verify"));
+	arguments_release(&arguments);
+	assert_int_equal(parse("-q", "log", "--since", "3", "verify", "-S", "u"), 0);
+	assert_int_equal(arguments_complete(&arguments, &error), REC_E_INVALID);
+	assert_non_null(strstr(error.message, "--since: no such option of program log verify"));
+}
+
 static void test_options__no_abbreviations(void **state)
 {
 	(void)state;
@@ -292,6 +307,7 @@ int main(void)
 		TEST(test_options__a_word_after_two_dashes_is_no_subcommand_of_a_command_that_runs),
 		TEST(test_options__an_unknown_one_is_named_with_the_nearest),
 		TEST(test_options__those_of_another_command_are_unknown),
+		TEST(test_options__those_of_a_command_are_none_of_its_subcommands),
 		TEST(test_options__no_abbreviations),
 		TEST(test_options__a_missing_value_is_named),
 		TEST(test_options__a_flag_takes_no_value),
