@@ -10,6 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tidy  # noqa: E402
 import symbols  # noqa: E402
 import options  # noqa: E402
+import tables  # noqa: E402
 import links  # noqa: E402
 
 
@@ -228,6 +229,53 @@ class OptionTest(unittest.TestCase):
 
     def test_an_option_that_is_none_is_found(self):
         self.assertEqual(options.stale([self.HELP, "  --more"], "\\fB\\-\\-quiet\\fR, \\-\\-loud \\-\\-more\n.nf\ncf \\-\\-far\n.fi\n"), ["--loud"])
+
+
+class TableTest(unittest.TestCase):
+    HELP = ("usage: reconciler run\n\nOptions:\n  -j, --jobs N            how many (4)\n      --end WHEN              when it ends,\n"
+            "                              or not: soon, late (may be repeated)\n      --dry-run               say (0: all)\n"
+            "      --by WHO                who (me unless given)\n\nGlobal options:\n  -C DIR                  there\n\nExamples:\n  x -C y\n")
+    PAGE = ("\\fB-j\\fR, \\fB--jobs\\fR \\fIN\\fR\n.RS 4\nHow many (4).\\&\n.P\n.RE\n"
+            "\\fB--end\\fR \\fBsoon\\fR|\\fBlate\\fR\n.RS 4\nWhen.\\&\n.RE\n\\fB--dry-run\\fR\n.RS 4\nSay.\\&\n.RE\n"
+            "\\fB--by\\fR \\fIWHO\\fR\n.RS 4\nWho; \\fIme\\fR if not given.\\&\n.RE\n\\fB-C\\fR \\fIDIR\\fR\n.RS 4\nThere.\\&\n.RE\n")
+
+    def test_a_help_text_is_read_as_a_table(self):
+        self.assertEqual(tables.options_of(self.HELP), [
+            tables.Option(("-j", "--jobs"), True, (), "4"), tables.Option(("--end",), True, ("soon", "late")),
+            tables.Option(("--dry-run",), False), tables.Option(("--by",), True, (), "me"), tables.Option(("-C",), True)])
+
+    def page_problems(self, old, new):
+        page = self.PAGE.replace(old, new)
+        self.assertTrue(page != self.PAGE or not old)
+        return list(tables.page_problems(tables.options_of(self.HELP), page, True))
+
+    def test_a_page_that_says_otherwise_is_found(self):
+        self.assertEqual(self.page_problems("", ""), [])
+        self.assertEqual(self.page_problems("(4)", "(40)"), ["--jobs says nothing of 4"])
+        self.assertEqual(self.page_problems("me", "myself"), ["--by says nothing of me"])
+        self.assertEqual(self.page_problems("|\\fBlate\\fR", ""), ["--end says nothing of late"])
+        self.assertEqual(self.page_problems(" \\fIN\\fR", ""), ["--jobs has no value"])
+        self.assertEqual(self.page_problems("--dry-run\\fR", "--dry-run\\fR \\fIN\\fR"), ["--dry-run has a value"])
+        self.assertEqual(self.page_problems("\\fB-j\\fR, ", ""), ["-j is not named with --jobs"])
+        self.assertEqual(self.page_problems("--by", "--bye"), ["--by has no paragraph of its own"])
+
+    def test_an_option_of_another_command_is_found(self):
+        self.assertEqual(tables.strangers({"-j", "--jobs", "--end", "--by", "-C"}, self.PAGE), ["--dry-run is no option of it"])
+
+    def test_a_script_that_offers_something_else_is_found(self):
+        bash = ("_reconciler_command() { options='-j --jobs --end'; valued='-j --jobs --end'; }\n"
+                "_reconciler_kinds() { kinds=(); case $2 in --end) kinds=('=soon late') ;; esac; }\n")
+        zsh = "_x() {\n\t_arguments \\\n\t\t'-j[how]:N: ' \\\n\t\t'--jobs=[how]:N: ' \\\n\t\t'*--end=[it\\:]:WHEN:(soon late)' \\\n\t\t'1:X: '\n}\n"
+        fish = ("complete -c x -l jobs -s j -x -d 'it\\'s'\ncomplete -c x -n '__reconciler_at \"x\"' -l end -x -a 'soon late'\n"
+                "complete -c x -n '__reconciler_at \"x\" 0' -a '(ids)'\n")
+        wanted = {"x": tables.options_of(self.HELP)[:2]}
+        for script, told_by, change in ((bash, tables.told_by_bash, ("soon late", "soon")), (zsh, tables.told_by_zsh, ("soon late", "soon")),
+                                        (fish, tables.told_by_fish, ("soon late", "soon"))):
+            self.assertEqual(list(tables.script_problems(wanted, told_by(script, ["x"]))), [])
+            self.assertEqual(list(tables.script_problems(wanted, told_by(script.replace(*change), ["x"]))),
+                             ["x --end: (True, ('soon',)), not (True, ('soon', 'late'))"])
+            self.assertEqual(list(tables.script_problems({"x": wanted["x"][:1]}, told_by(script, ["x"]))),
+                             ["x --end: (True, ('soon', 'late')), not known"])
 
 
 if __name__ == "__main__":
