@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 
 #define NO_MEMORY_PAUSE_US 1000000
 #define WAIT_US_MAX (INT64_C(3600) * 1000000)
@@ -31,7 +32,11 @@ struct loop {
 	int64_t due_us, refresh_us, outside_due_us; /* monotonic: next step, next refresh, next step of trackers */
 	int signal, signals;
 	uint64_t commits;
-	bool only_look; /* nothing but the store may have moved since the last step */
+	bool forced;                        /* by a signal */
+	int64_t idle_us;                    /* since then nothing ran and nothing was committed, if it was forced */
+	uint64_t idle_commits, idle_errors; /* at that time */
+	char trouble[256];                  /* told last */
+	bool only_look;                     /* nothing but the store may have moved since the last step */
 };
 
 static int64_t now_us(void)
@@ -62,7 +67,8 @@ static void signals_read(struct loop *loop)
 			continue;
 		if (!loop->signal || info.ssi_signo == SIGTERM)
 			loop->signal = (int)info.ssi_signo;
-		if (info.ssi_signo == SIGTERM || ++loop->signals > 1)
+		loop->forced = loop->forced || info.ssi_signo == SIGTERM || ++loop->signals > 1;
+		if (loop->forced)
 			rec_driver_force(loop->driver);
 		else
 			rec_driver_drain(loop->driver);
@@ -76,6 +82,11 @@ static int64_t earlier(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+static int64_t give_up_at(const struct loop *loop)
+{
+	return loop->idle_us + loop->options->driver.machine.grace_us;
+}
+
 static int64_t wait_us(const struct loop *loop, int64_t now)
 {
 	int64_t wait = loop->due_us == INT64_MAX ? WAIT_US_MAX : loop->due_us - now;
@@ -87,6 +98,8 @@ static int64_t wait_us(const struct loop *loop, int64_t now)
 		wait = earlier(wait, slots_ms * INT64_C(1000));
 	if (loop->options->refresh_us)
 		wait = earlier(wait, loop->refresh_us - now);
+	if (loop->forced && now < give_up_at(loop))
+		wait = earlier(wait, give_up_at(loop) - now);
 	if (loop->outside_due_us != INT64_MAX)
 		wait = earlier(wait, loop->outside_due_us - now);
 	return wait < 0 ? 0 : earlier(wait, WAIT_US_MAX);
@@ -148,6 +161,8 @@ static void tell(void *context, const struct rec_event *event)
 {
 	struct loop *loop = context;
 	const struct rec_driver_options *driver = &loop->options->driver;
+	if (rec_slice_equal(event->event, rec_slice_of("RECONCILIATION_ERROR")) && event->detail.length)
+		rec_text_shown(loop->trouble, sizeof loop->trouble, event->detail);
 	if (loop->outside && rec_slice_equal(event->event, rec_slice_of("BATCH_TASK_COMPLETED")))
 		rec_outside_finished(loop->outside, event->task_id, event->attempt);
 	if (driver->tell)
@@ -196,6 +211,24 @@ static int outside_work(struct loop *loop, struct rec_error *error)
 
 /* ---- A turn ------------------------------------------------------------------------------------- */
 
+/* Who was told to stop at once, and has stopped what ran, does not wait for ever for a store that takes nothing: a
+ * moved one may never come back. Nothing is lost by that, for the slots keep how everything ended. */
+static int give_up(struct loop *loop, struct rec_error *error)
+{
+	int64_t now = now_us();
+	uint64_t commits = rec_driver_commits(loop->driver), errors = rec_driver_errors(loop->driver);
+	if (!loop->forced || commits != loop->idle_commits || rec_machine_runs(rec_driver_machine(loop->driver))) {
+		loop->idle_us = now;
+		loop->idle_commits = commits;
+		loop->idle_errors = errors;
+	}
+	if (now < give_up_at(loop) || errors == loop->idle_errors)
+		return 0;
+	return rec_fail(error, REC_E_IO,
+			"what ran was stopped, but that could not be recorded: %s (reconciler resume records it)",
+			loop->trouble);
+}
+
 /* REC_END: the batch has ended. */
 static int turn(struct loop *loop, struct rec_error *error)
 {
@@ -212,6 +245,7 @@ static int turn(struct loop *loop, struct rec_error *error)
 		loop->options->stepped(loop->options->context);
 	refresh(loop);
 	r = r ? r : outside_work(loop, error);
+	r = r ? r : give_up(loop, error);
 	return r == 0 ? wait_for_something(loop, error) : r;
 }
 

@@ -255,6 +255,11 @@ int64_t rec_machine_claim(const struct rec_machine *m, uint32_t task)
 	return t->attempt_index != NONE ? task_attempt(m, t)->claim_id : 0;
 }
 
+bool rec_machine_runs(const struct rec_machine *m)
+{
+	return m->occupied || m->ahead;
+}
+
 struct rec_machine_counts rec_machine_counts(const struct rec_machine *m)
 {
 	const uint64_t *phases = m->phases;

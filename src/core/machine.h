@@ -394,6 +394,9 @@ const uint32_t *rec_machine_ring(const struct rec_machine *m, uint32_t task, uin
 struct rec_machine_row rec_machine_row(const struct rec_machine *m, const struct rec_effect *effect,
 				       enum rec_status status);
 
+/* May a child of an attempt run? Not: all have ended, or there are none; what is left of them is to be recorded. */
+bool rec_machine_runs(const struct rec_machine *m);
+
 /* Exclusive: they add up to the members. */
 struct rec_machine_counts {
 	uint64_t waiting, queued, running, held, done, failed, skipped;

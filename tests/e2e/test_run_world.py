@@ -163,6 +163,24 @@ class Outside(RunCase):
         self.assertEqual(self.lines_of("journal"), ["T1 1", "T2 1"])
         self.assert_sound()
 
+    def test_store_fault_moved_away_for_good_can_be_left_by_who_is_told_to_stop(self):
+        self.add_tasks("T1", "T2")
+        batch = self.batch("-j", "1", "--grace", "1s", worker=self.holding("T1"))
+        child = self.started("T1")
+        home, away = self.path(".reconciler"), self.path("away")
+        home.rename(away)
+        batch.signal(signal.SIGTERM)
+        error = batch.finish(2)[1].splitlines()[-1]
+        for words in ("reconciler: ", "moved away", "resume"):
+            self.assertIn(words, error)
+        self.assertFalse(is_alive(child))
+        away.rename(home)
+        self.open_gate("gate.T1")
+        self.resume(batch.id).finish()
+        self.assert_stored(T1="DONE", T2="DONE")
+        self.assertEqual(sorted(self.lines_of("journal")), ["T1 1", "T1 2", "T2 1"])
+        self.assert_sound()
+
 
 class Processes(RunCase):
     """What a child leaves behind, and what does not listen."""
