@@ -62,7 +62,8 @@ static int task_file_open(const struct slot *slot, const char *name, struct stat
 	else if (errno != EACCES && errno != ELOOP && errno != EISDIR && errno != EPERM && errno != ENXIO)
 		return -1;
 	status->st_size = 0;
-	unlinkat(slot->folder_fd, name, 0);
+	if (unlinkat(slot->folder_fd, name, 0) < 0 && errno != ENOENT)
+		return -1; /* why it cannot be replaced, not that it is there */
 	return openat(slot->folder_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 }
 
@@ -80,6 +81,15 @@ static bool write_all(int fd, const char *bytes, size_t length)
 	return true;
 }
 
+static int fail_task_file(const struct slot *slot, const char *name, int errnum, struct rec_error *error)
+{
+	if (errnum != EACCES && errnum != EPERM && errnum != EROFS)
+		return rec_fail_errno(error, errnum, "%s/%s", slot->folder, name);
+	return rec_fail(error, errnum == EROFS ? REC_E_READ_ONLY : REC_E_PERMISSION,
+			"%s/%s: may not be written: %s (make file and folder writable; the batch goes on then)",
+			slot->folder, name, strerrordesc_np(errnum));
+}
+
 /* The child's stdin. Written in place: it is read only after START, and a crash before that makes it void. */
 static int task_write(struct rec_shim_slots *s, struct slot *slot, uint32_t file, const struct rec_slot_order *order,
 		      struct rec_error *error)
@@ -95,7 +105,7 @@ static int task_write(struct rec_shim_slots *s, struct slot *slot, uint32_t file
 	int fd = task_file_open(slot, name, &status);
 	if (fd < 0 || !write_all(fd, s->json.data, s->json.length) ||
 	    ((size_t)status.st_size > s->json.length && ftruncate(fd, (off_t)s->json.length) != 0))
-		r = rec_fail_errno(error, errno, "%s/%s", slot->folder, name);
+		r = fail_task_file(slot, name, errno, error);
 	if (fd >= 0)
 		close(fd);
 	if (s->json.capacity > TASK_JSON_BYTES_KEPT)

@@ -48,7 +48,9 @@ static int fail_io(struct rec_sqlite *s, int rc, struct rec_error *error)
 	if (errnum == ENOSPC || errnum == EDQUOT)
 		return fail_full(s, error);
 	if (errnum == EROFS)
-		return rec_fail(error, REC_E_READ_ONLY, "%s: lies on a read-only file system", path_shown(s));
+		return rec_fail(error, REC_E_READ_ONLY,
+				"%s: lies on a read-only file system (make it writable, or move the store)",
+				path_shown(s));
 	return rec_fail(error, REC_E_IO, "%s: %s%s%s", path_shown(s), sqlite3_errstr(rc), errnum ? ": " : "",
 			errnum ? strerrordesc_np(errnum) : "");
 }
@@ -64,7 +66,9 @@ static int fail_access(struct rec_sqlite *s, int rc, struct rec_error *error)
 	if (errnum == ENOSPC || errnum == EDQUOT)
 		return fail_full(s, error);
 	if (errnum == EROFS || (s->directory && statvfs(s->directory, &place) == 0 && (place.f_flag & ST_RDONLY)))
-		return rec_fail(error, REC_E_READ_ONLY, "%s: lies on a read-only file system", path_shown(s));
+		return rec_fail(error, REC_E_READ_ONLY,
+				"%s: lies on a read-only file system (make it writable, or move the store)",
+				path_shown(s));
 	if ((rc & 0xff) == SQLITE_READONLY || errnum == EACCES || errnum == EPERM)
 		return rec_fail(error, REC_E_PERMISSION,
 				"%s: may not be written to, or no file beside it made (give the right to file and "

@@ -1,9 +1,12 @@
 """`run` while the world changes: people, agents and other programs finish, block, answer, withdraw, delete."""
 import json
 import os
+import shutil
 import signal
+import subprocess
 import unittest
 
+import harness
 from running import RunCase, is_alive
 
 
@@ -180,6 +183,114 @@ class Outside(RunCase):
         self.assert_stored(T1="DONE", T2="DONE")
         self.assertEqual(sorted(self.lines_of("journal")), ["T1 1", "T1 2", "T2 1"])
         self.assert_sound()
+
+
+class ReadOnly(RunCase):
+    """File and folder lose the right to be written, for a user who is not root: in a namespace without its own name, root
+    is not."""
+
+    def setUp(self):
+        super().setUp()
+        self.before = []
+        if os.geteuid() == 0:
+            self.before = ["unshare", "-U"]
+            if not shutil.which("unshare") or subprocess.run([*self.before, "true"], check=False, capture_output=True).returncode != 0:
+                self.skipTest("root may write everywhere, and cannot become somebody else here")
+        self.addCleanup(self.writable, True)
+
+    def command(self, arguments, **options):
+        made = super().command(arguments, **options)
+        return made | {"args": [*getattr(self, "before", []), *made["args"]]}
+
+    def writable(self, yes):
+        for folder, _, names in os.walk(self.store.parent, topdown=False):
+            for path in (*(os.path.join(folder, name) for name in names), folder):
+                os.chmod(path, os.stat(path).st_mode & ~0o222 | (0o200 if yes else 0))
+
+    def test_store_fault_read_only_for_a_while_it_loses_no_end_and_starts_nothing(self):
+        self.add_tasks("T1", "T2")
+        batch = self.batch("-j", "1", worker=self.holding("T1"))
+        self.started("T1")
+        self.writable(False)
+        self.assert_refused("task", "add", "x", words=["state.db", "may not be written to", "give the right"])
+        self.open_gate("gate.T1")
+        while "RECONCILIATION_ERROR" not in (line := batch.error_line()):
+            pass
+        self.assertRegex(line, r"/rec-run/slot-0000/task-\d\.json: may not be written: Permission denied \(make file and folder writable")
+        self.assertFalse(self.path("started.T2").exists())
+        self.writable(True)
+        batch.finish()
+        self.assert_stored(T1="DONE", T2="DONE")
+        self.assertEqual(self.lines_of("journal"), ["T1 1", "T2 1"])
+        self.assert_sound()
+
+    def test_store_fault_read_only_it_is_resumed_once_it_can_be_written(self):
+        self.add_tasks("T1", "T2", "T3")
+        batch = self.batch("-j", "2", worker=self.holding("T1", "T2"))
+        child = self.started("T1")
+        self.started("T2")
+        self.writable(False)
+        batch.kill()
+        self.assert_refused("resume", batch.id, words=["state.db", "may not be written to", "give the right"])
+        self.open_gate("gate.T1")
+        self.until(lambda: not is_alive(child), "T1 has ended")
+        self.assert_refused("resume", batch.id, words=["may not be written to"])
+        self.assertEqual(self.status_json(batch.id)["conductor"], "gone")
+        self.writable(True)
+        resumed = self.resume(batch.id)
+        self.open_gate("gate.T2")
+        resumed.finish()
+        self.assert_stored(T1="DONE", T2="DONE", T3="DONE")
+        self.assertEqual(sorted(self.lines_of("journal")), ["T1 1", "T2 1", "T3 1"])
+        self.assert_sound()
+
+
+READ_ONLY = r"""
+set -eu
+reconciler=$1
+"$reconciler" init -q > /dev/null
+for id in T1 T2; do "$reconciler" -q task add x --id $id > /dev/null; done
+mkfifo gate
+"$reconciler" run --all-ready -j 1 -- sh -c 'echo "$REC_TASK_ID" >> started; [ "$REC_TASK_ID" = T2 ] || read -r x < gate
+    echo "$REC_TASK_ID" >> ended' > out 2> report &
+conductor=$!
+until [ -s started ]; do sleep 0.01; done
+mount --bind .reconciler .reconciler
+mount -o remount,bind,ro .reconciler
+"$reconciler" task add x 2>> refused || echo "task add: $?"
+kill -9 $conductor
+wait $conductor 2> /dev/null || true
+batch=$(sed -n 's/^batch //p' report)
+"$reconciler" resume "$batch" 2>> refused || echo "resume: $?"
+exec 9<> gate
+echo go >&9
+until [ -s ended ]; do sleep 0.01; done
+"$reconciler" check -q > /dev/null
+umount .reconciler
+"$reconciler" resume "$batch" > /dev/null 2>> report
+echo "started $(cat started | tr '\n' ' ')"
+"$reconciler" task list --json | grep -o '"status":"[A-Z]*"' | sort | uniq -c
+"$reconciler" doctor -q > /dev/null
+"$reconciler" events verify -q > /dev/null
+"""
+
+
+class ReadOnlyMount(RunCase):
+    def test_store_fault_read_only_file_system_it_is_resumed_once_it_can_be_written(self):
+        place = self.path("place")
+        place.mkdir()
+        unshare = shutil.which("unshare")
+        if not unshare or subprocess.run([unshare, "-Urm", "sh", "-c", "mount --bind . . && mount -o remount,bind,ro ."],
+                                         cwd=place, capture_output=True, check=False).returncode != 0:
+            self.skipTest("nothing can be mounted in a namespace of this user")
+        done = subprocess.run([unshare, "-Urm", "sh", "-c", READ_ONLY, "sh", harness.RECONCILER], cwd=place, capture_output=True,
+                              text=True, check=False, timeout=harness.DEADLINE_S)
+        self.assertEqual(done.returncode, 0, f"{done.stdout}{done.stderr}")
+        self.assertEqual(done.stdout.split(), ["task", "add:", "2", "resume:", "2", "started", "T1", "T2", "2", '"status":"DONE"'])
+        refused = (place / "refused").read_text(encoding="utf-8").splitlines()
+        self.assertEqual(len(refused), 2)
+        for line in refused:
+            self.assertRegex(line, r"/state\.db: lies on a read-only file system \(make it writable, or move the store\)")
 
 
 class Processes(RunCase):
