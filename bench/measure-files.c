@@ -1,5 +1,5 @@
-/* measure-files.c - a directory of task files: the first snapshot against reading and parsing the same files bare, an
- * idle tick, a tick after k changes, and how soon a change by hand is decided on.
+/* measure-files.c - a directory of task files: the first snapshot against reading and parsing the same files bare, also
+ * where they are indexed, an idle tick, a tick after k changes, and how soon a change by hand is decided on.
  *
  * usage: measure-files FOLDER TASKS PAIRS CHANGES     FOLDER does not exist yet, and is left behind
  * Prints lines "NAME TAB VALUE".
@@ -133,6 +133,22 @@ static double ours(void *context)
 	return end - begin;
 }
 
+/* The same after somebody has opened a group, who left the texts in one file. */
+static void measure_indexed(struct world *w, size_t count)
+{
+	struct measure_pairs pairs;
+	struct rec_error error;
+	struct rec_store *store = store_open(w, REC_STORE_WRITE);
+	must(rec_store_begin(store, &error), &error);
+	rec_store_rollback(store);
+	rec_store_close(store);
+	measure_pairs_init(&pairs, count);
+	measure_pairs_run(&pairs, ours, bare, w);
+	struct measure_result result = measure_pairs_result(&pairs);
+	printf("files_again_ratio\t%.3f\nfiles_again_us\t%.1f\n", result.ratio, result.a_us);
+	measure_pairs_release(&pairs);
+}
+
 /* ---- Ticks ---- */
 
 static int count_id(void *context, struct rec_slice id)
@@ -242,6 +258,7 @@ int main(int argc, char **argv)
 	printf("files_ratio\t%.3f\nfiles_first_us\t%.1f\nfiles_bare_us\t%.1f\n", result.ratio, result.a_us,
 	       result.b_us);
 	measure_pairs_release(&pairs);
+	measure_indexed(&w, (size_t)measure_number(argv[3]));
 	struct rec_store *store = store_open(&w, REC_STORE_READ);
 	must(rec_store_changes(store, &cursor, count_id, NULL, &error), &error);
 	measure_ticks(&w, store, &cursor);

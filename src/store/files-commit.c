@@ -362,6 +362,8 @@ int rec_files_begin(struct rec_store *store, struct rec_error *error)
 	if (r == 0)
 		r = rec_files_recover(f, error);
 	if (r == 0)
+		rec_files_index_write(f);
+	if (r == 0)
 		r = rec_files_change_begin(f, error);
 	if (r < 0)
 		rec_files_unlock(f, REC_FILES_LOCK_GROUP);

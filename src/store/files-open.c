@@ -69,6 +69,7 @@ void rec_files_close(struct rec_store *s)
 	rec_memory_map_release(&f->warnings);
 	rec_memory_disembed(&f->memory);
 	rec_files_pending_clear(f);
+	rec_files_index_release(f);
 	rec_buffer_release(&f->steps);
 	rec_buffer_release(&f->text);
 	rec_arena_release(&f->arena);

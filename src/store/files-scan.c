@@ -181,10 +181,13 @@ static int file_take(struct rec_files *f, int directory, const char *from, const
 	const char *problem = NULL;
 	rec_buffer_clear(&f->text);
 	int r = rec_files_read(f, directory, from, &f->text, &status, &problem, error);
-	if (r == REC_NOT_FOUND)
+	if (r == REC_NOT_FOUND) {
 		r = rec_files_image_put(f, name, NULL, NULL, error);
-	else if (r >= 0)
+	} else if (r >= 0) {
 		r = text_take(f, name, rec_buffer_slice(&f->text), &status, problem, error);
+		if (r == 0 && !problem && directory == f->directory)
+			rec_files_index_keep(f, name, rec_buffer_slice(&f->text), &status);
+	}
 	if (f->text.capacity > TEXT_KEPT)
 		rec_buffer_release(&f->text);
 	return r;
@@ -235,11 +238,14 @@ int rec_files_look(struct rec_files *f, const char *name, struct rec_error *erro
 	struct rec_files_file *known = rec_files_file(f, name);
 	struct stat status;
 	struct rec_files_identity now;
+	struct rec_slice text;
 	if (f->log.open_ended && f->steps.length) {
 		int r = undone_look(f, name, error);
 		if (r != REC_END)
 			return r;
 	}
+	if (!known && rec_files_index_find(f, name, &text, &status))
+		return text_take(f, name, text, &status, NULL, error);
 	if (!known || known->young || f->reload)
 		return file_take(f, f->directory, name, name, error);
 	if (f->io->stat(f->io->context, f->directory, name, &status) < 0)
@@ -366,7 +372,9 @@ static int gone_take(struct rec_files *f, struct rec_error *error)
 int rec_files_scan(struct rec_files *f, struct rec_error *error)
 {
 	f->pass++;
+	rec_files_index_open(f);
 	int r = directory_look(f, NULL, error);
+	rec_files_index_close(f);
 	return r == 0 ? gone_take(f, error) : r;
 }
 

@@ -197,6 +197,21 @@ struct rec_files_log {
 	int64_t events_bytes;
 };
 
+/* An entry of .rec/index, the texts of files that were read before (files-index.c). */
+struct rec_files_indexed {
+	struct rec_slice whole, name, text;
+	struct rec_files_identity identity;
+};
+struct rec_files_index {
+	struct rec_buffer old;       /* while everything is looked at for the first time: the whole file */
+	struct rec_slice rest;       /* what of it was not yet come to */
+	struct rec_files_indexed at; /* the entry before that */
+	bool has_at;
+	bool collects;          /* for `next`, what the file should hold */
+	struct rec_buffer next; /* until a group is opened */
+	size_t looked, settled, read;
+};
+
 struct rec_files {
 	struct rec_memory_store memory; /* first: the ops of the memory store work on it */
 	const struct rec_io *io;
@@ -219,6 +234,7 @@ struct rec_files {
 	char **pending; /* names of files to look at */
 	size_t pending_count, pending_capacity;
 
+	struct rec_files_index index;
 	struct rec_files_log log;
 	struct rec_buffer steps; /* of the last group, as lines */
 	size_t compacted_bytes;
@@ -288,6 +304,26 @@ int rec_files_refresh_locked(struct rec_files *f, struct rec_error *error);
 /* Appends a whole file to out. REC_NOT_FOUND: it is gone; REC_REFUSED: *ret_problem says why it is none for us. */
 int rec_files_read(struct rec_files *f, int directory, const char *name, struct rec_buffer *out,
 		   struct stat *ret_status, const char **ret_problem, struct rec_error *error);
+
+/* ---- Texts that were read before (files-index.c); without any of this the files are read ---- */
+
+/* Around the first look at everything, which goes by the order of names. */
+void rec_files_index_open(struct rec_files *f);
+void rec_files_index_close(struct rec_files *f);
+/* The text and the status of a file that has not changed since. The text lives until the look ends. */
+bool rec_files_index_find(struct rec_files *f, const char *name, struct rec_slice *ret_text, struct stat *ret_status);
+/* One that was read. */
+void rec_files_index_keep(struct rec_files *f, const char *name, struct rec_slice text, const struct stat *status);
+/* Inside a group's lock: what the first look has collected, if it is worth it. */
+void rec_files_index_write(struct rec_files *f);
+void rec_files_index_release(struct rec_files *f);
+/* Its bytes; pure. */
+void rec_files_index_head(struct rec_buffer *out, uint64_t device);
+void rec_files_index_add(struct rec_buffer *out, struct rec_slice name, const struct rec_files_identity *identity,
+			 struct rec_slice text);
+bool rec_files_index_begin(struct rec_slice *bytes, uint64_t device); /* is it one, of that device? */
+bool rec_files_index_next(struct rec_slice *bytes, struct rec_files_indexed *ret);
+bool rec_files_index_sound(const struct rec_files_indexed *entry); /* is its sum right? */
 
 /* ---- Locks: bytes of .rec/lock (files-open.c) ---- */
 

@@ -1,5 +1,5 @@
 /* fuzz-files.c - what may lie in a directory of task files: a task file, read, changed and read again, must give what
- * was put in and keep every other key; the log and its records must survive any bytes.
+ * was put in and keep every other key; the log, its records and the index must survive any bytes.
  */
 #include "base/text.h"
 #include "fuzz.h"
@@ -73,6 +73,29 @@ static void check_log(struct rec_slice bytes)
 	rec_arena_release(&arena);
 }
 
+/* Any bytes end, and what was put in comes out. */
+static void check_index(struct rec_slice bytes)
+{
+	struct rec_files_indexed entry;
+	struct rec_files_identity identity = {1, (int64_t)bytes.length, 2, 3};
+	struct rec_buffer out;
+	struct rec_slice rest = bytes, name = rec_slice_of("a.json");
+
+	while (rec_files_index_next(&rest, &entry)) {
+		require(entry.whole.length > entry.name.length + entry.text.length);
+		require(entry.text.data + entry.text.length == rest.data);
+		(void)rec_files_index_sound(&entry);
+	}
+	rec_buffer_init(&out, NULL, SIZE_MAX / 2);
+	rec_files_index_head(&out, 7);
+	rec_files_index_add(&out, name, &identity, bytes);
+	rest = rec_buffer_slice(&out);
+	require(rec_files_index_begin(&rest, 7) && rec_files_index_next(&rest, &entry) && rest.length == 0);
+	require(rec_files_index_sound(&entry) && rec_files_identity_equal(&entry.identity, &identity));
+	require(rec_slice_equal(entry.name, name) && rec_slice_equal(entry.text, bytes));
+	rec_buffer_release(&out);
+}
+
 static void check_name(struct rec_slice text)
 {
 	char name[REC_FILES_NAME_BYTES], id[REC_ID_BYTES_MAX + 1];
@@ -93,6 +116,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct rec_slice text = {(const char *)data, size};
 	check_task(text);
 	check_log(text);
+	check_index(text);
 	check_name(text);
 	return 0;
 }
