@@ -32,8 +32,8 @@ struct loop {
 	int64_t due_us, refresh_us, outside_due_us; /* monotonic: next step, next refresh, next step of trackers */
 	int signal, signals;
 	uint64_t commits;
-	bool forced;                        /* by a signal */
-	int64_t idle_us;                    /* since then nothing ran and nothing was committed, if it was forced */
+	int64_t forced_us;                  /* when a signal said so; 0: none did */
+	int64_t idle_us;                    /* since then nothing ran and nothing was committed */
 	uint64_t idle_commits, idle_errors; /* at that time */
 	char trouble[256];                  /* told last */
 	bool only_look;                     /* nothing but the store may have moved since the last step */
@@ -67,8 +67,9 @@ static void signals_read(struct loop *loop)
 			continue;
 		if (!loop->signal || info.ssi_signo == SIGTERM)
 			loop->signal = (int)info.ssi_signo;
-		loop->forced = loop->forced || info.ssi_signo == SIGTERM || ++loop->signals > 1;
-		if (loop->forced)
+		if (!loop->forced_us && (info.ssi_signo == SIGTERM || ++loop->signals > 1))
+			loop->forced_us = now_us();
+		if (loop->forced_us)
 			rec_driver_force(loop->driver);
 		else
 			rec_driver_drain(loop->driver);
@@ -84,7 +85,8 @@ static int64_t earlier(int64_t a, int64_t b)
 
 static int64_t give_up_at(const struct loop *loop)
 {
-	return loop->idle_us + loop->options->driver.machine.grace_us;
+	int64_t since_us = loop->idle_us > loop->forced_us ? loop->idle_us : loop->forced_us;
+	return loop->forced_us ? since_us + loop->options->driver.machine.grace_us : INT64_MAX;
 }
 
 static int64_t wait_us(const struct loop *loop, int64_t now)
@@ -98,7 +100,7 @@ static int64_t wait_us(const struct loop *loop, int64_t now)
 		wait = earlier(wait, slots_ms * INT64_C(1000));
 	if (loop->options->refresh_us)
 		wait = earlier(wait, loop->refresh_us - now);
-	if (loop->forced && now < give_up_at(loop))
+	if (loop->forced_us && now < give_up_at(loop))
 		wait = earlier(wait, give_up_at(loop) - now);
 	if (loop->outside_due_us != INT64_MAX)
 		wait = earlier(wait, loop->outside_due_us - now);
@@ -217,7 +219,7 @@ static int give_up(struct loop *loop, struct rec_error *error)
 {
 	int64_t now = now_us();
 	uint64_t commits = rec_driver_commits(loop->driver), errors = rec_driver_errors(loop->driver);
-	if (!loop->forced || commits != loop->idle_commits || rec_machine_runs(rec_driver_machine(loop->driver))) {
+	if (commits != loop->idle_commits || rec_machine_runs(rec_driver_machine(loop->driver))) {
 		loop->idle_us = now;
 		loop->idle_commits = commits;
 		loop->idle_errors = errors;
