@@ -82,6 +82,9 @@ static int find_store(struct cli *cli, struct rec_buffer *path, struct rec_error
 	if (cli->store_uri || (named && named[0])) {
 		named = cli->store_uri ? cli->store_uri : named;
 		int r = rec_buffer_add_text(path, named);
+		if (r == REC_E_LIMIT)
+			return rec_fail(error, REC_E_INVALID, "store: the name is %zu bytes long (at most %zu)",
+					strlen(named), path->maximum - 1);
 		return r < 0 ? rec_fail_nomem(error) : 0;
 	}
 	if (!getcwd(directory, sizeof directory))

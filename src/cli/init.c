@@ -1,6 +1,7 @@
 /* init.c - `reconciler init`: the only command that makes tables. */
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "base/json.h"
@@ -99,6 +100,10 @@ static int init_run(struct cli *cli, const struct arguments *arguments)
 	if (rec_store_open(uri, &wanted, &cli->store, &error) < 0)
 		return cli_error(&error);
 	tell(cli, outcome);
+	const char *named = getenv("RECONCILER_STORE");
+	if (uri == path && named && named[0])
+		cli_warn(cli, "every other command takes the store that RECONCILER_STORE names (reconciler -S "
+			      "\"$RECONCILER_STORE\" init makes that one)");
 	return STATUS_OK;
 }
 

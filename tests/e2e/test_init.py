@@ -14,6 +14,15 @@ class Init(Case):
         self.assertTrue((self.directory / "a/b/c/.reconciler/state.db").exists())
         self.assertEqual(self.reconciler("task", "list").out, "")
 
+    def test_tells_whom_the_environment_leads_elsewhere(self):
+        elsewhere = {"RECONCILER_STORE": "dir:elsewhere"}
+        told = self.reconciler("init", env=elsewhere)
+        self.assertIn("warning: ", told.err)
+        self.assertIn('reconciler -S "$RECONCILER_STORE" init', told.err)
+        self.assertEqual(self.reconciler("-S", "dir:elsewhere", "init", env=elsewhere).err, "")
+        self.assertEqual(self.reconciler("init").err, "")
+        self.assert_refused("task", "list", env={"RECONCILER_STORE": "x" * 70000}, words=["70000"])
+
     def test_is_idempotent(self):
         self.reconciler("init")
         self.add("x", "--id", "a")
