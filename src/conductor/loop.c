@@ -269,15 +269,13 @@ static int run(struct loop *loop, struct rec_loop_result *ret_result, struct rec
 {
 	struct rec_driver_options driver = loop->options->driver;
 	driver.slots = rec_shim_slots_table(loop->slots);
+	driver.tell = tell;
+	driver.context = loop;
 	int r = rec_store_wake_fd(driver.store, &loop->wake_fd, error);
 	if (r == 0 && loop->wake_fd >= 0)
 		rec_relook_woken(&loop->relook, now_us());
 	if (r == 0)
 		r = outside_open(loop, error);
-	if (driver.tell || loop->outside) {
-		driver.tell = tell;
-		driver.context = loop;
-	}
 	if (r == 0)
 		r = rec_driver_new(&driver, &loop->driver, error);
 	if (r == 0 && loop->options->begun)
