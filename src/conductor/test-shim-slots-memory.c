@@ -47,6 +47,7 @@ static void test_memory_runs_out__no_event_of_an_attempt_is_lost(void **state)
 static void test_memory_runs_out__a_killed_shim_is_told_all_the_same(void **state)
 {
 	(void)state;
+	skip_under_valgrind();
 	check_told_without_memory("kill -KILL $PPID; exec sleep 3600", its_shim_dies);
 }
 
@@ -71,6 +72,7 @@ static void test_memory_runs_out__a_claim_recalled_before_its_start_is_told_void
 static void test_memory_runs_out__an_adopted_attempt_is_told(void **state)
 {
 	(void)state;
+	skip_under_valgrind();
 	for (uint64_t fail_at = 1;; fail_at++) {
 		struct rec_failing_allocator memory;
 		struct rig rig;

@@ -136,6 +136,7 @@ static void test_slots__stop_of_a_prepared_claim_voids_it(void **state)
 static void test_slots__a_killed_shim_is_lost_with_its_whole_tree(void **state)
 {
 	(void)state;
+	skip_under_valgrind();
 	struct rig rig;
 	char path[160], text[32] = "";
 	rig_new(&rig,
@@ -172,6 +173,7 @@ static void test_slots__a_killed_shim_is_lost_with_its_whole_tree(void **state)
 static void test_slots__a_slot_serves_on_after_its_shim_was_killed(void **state)
 {
 	(void)state;
+	skip_under_valgrind();
 	struct rig rig;
 	rig_new(&rig, "[ $REC_CLAIM = 1 ] && kill -KILL $PPID; exit 9", 1);
 	rig_start(&rig, 0, 1);
@@ -206,6 +208,7 @@ static int record_lock_keep(pid_t shim)
 static void test_slots__a_shim_that_hung_up_but_is_not_gone_gets_no_second_beside_it(void **state)
 {
 	(void)state;
+	skip_under_valgrind();
 	struct rig rig;
 	char path[160], text[32] = "";
 	rig_new(&rig, "echo $PPID >made; mv made shim; exec sleep 3600", 1);
@@ -237,6 +240,7 @@ static void test_slots__a_shim_that_hung_up_but_is_not_gone_gets_no_second_besid
 static void test_slots__a_command_that_cannot_run_says_its_errno(void **state)
 {
 	(void)state;
+	skip_under_valgrind();
 	struct rig rig;
 	skip_where_vfork_is_fork();
 	rig_new(&rig, "", 1);
@@ -252,6 +256,7 @@ static void test_slots__a_command_that_cannot_run_says_its_errno(void **state)
 static void test_slots__a_missing_shim_is_said_and_nothing_starts(void **state)
 {
 	(void)state;
+	skip_under_valgrind();
 	struct rig rig;
 	struct rec_error error;
 	const char *real = shim_path;
@@ -287,12 +292,14 @@ static void check_adopted_to_its_end(enum crash_point point)
 static void test_recovery__a_running_child_is_adopted_and_watched_to_its_end(void **state)
 {
 	(void)state;
+	skip_under_valgrind();
 	check_adopted_to_its_end(CRASH_RUNNING);
 }
 
 static void test_recovery__a_claim_whose_number_was_forgotten_before_is_adopted(void **state)
 {
 	(void)state;
+	skip_under_valgrind();
 	check_adopted_to_its_end(CRASH_GIVEN_AGAIN);
 }
 
@@ -322,6 +329,7 @@ static void test_recovery__a_number_given_again_is_of_the_slot_that_has_it_now(v
 static void test_recovery__an_adopted_child_can_be_stopped(void **state)
 {
 	(void)state;
+	skip_under_valgrind();
 	struct rig rig;
 	rig_new(&rig, "exec sleep 3600", 1);
 	conductor_crash(&rig, CRASH_RUNNING);
@@ -336,6 +344,7 @@ static void test_recovery__an_adopted_child_can_be_stopped(void **state)
 static void test_recovery__what_was_only_prepared_is_void(void **state)
 {
 	(void)state;
+	skip_under_valgrind();
 	struct rig rig;
 	rig_new(&rig, "true", 1);
 	conductor_crash(&rig, CRASH_PREPARED);
@@ -358,6 +367,7 @@ static int adopt_found(void *context, const struct rec_slot_record *record)
 static void test_recovery__a_claim_ahead_is_void_and_the_running_one_goes_on(void **state)
 {
 	(void)state;
+	skip_under_valgrind();
 	struct rig rig;
 	int64_t slots[2] = {0, 0};
 	rig_new(&rig, WAIT_FOR("go") "exit 6", 1);
@@ -376,6 +386,7 @@ static void test_recovery__a_claim_ahead_is_void_and_the_running_one_goes_on(voi
 static void test_recovery__killed_while_ends_and_claims_are_one_group_each_is_accounted_for(void **state)
 {
 	(void)state;
+	skip_under_valgrind();
 	struct rig rig;
 	rig_new(&rig, "[ $REC_CLAIM != 7 ] || " WAIT_FOR("go") "true", 1);
 	conductor_crash(&rig, CRASH_IN_GROUP);
