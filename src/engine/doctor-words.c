@@ -54,10 +54,36 @@ static bool word_is_plain(struct rec_slice word)
 	return word.length > 0;
 }
 
+/* Would it look on a screen as it is? What does not would not be what is copied from there. */
+static bool word_is_shown(struct rec_slice word)
+{
+	struct rec_buffer shown;
+	rec_buffer_init(&shown, NULL, 1u << 20);
+	bool same = rec_text_show(&shown, word, SIZE_MAX) == 0 && rec_slice_equal(rec_buffer_slice(&shown), word);
+	rec_buffer_release(&shown);
+	return same;
+}
+
+/* In the quotes that shells have for such words: $'line\x0aline'. */
+static void word_escape(struct rec_buffer *out, struct rec_slice word)
+{
+	rec_buffer_add_text(out, "$'");
+	for (size_t i = 0; i < word.length; i++) {
+		unsigned char c = (unsigned char)word.data[i];
+		bool ascii = c >= 0x20 && c < 0x7f;
+		rec_buffer_printf(out, !ascii ? "\\x%02x" : c == '\'' || c == '\\' ? "\\%c" : "%c", c);
+	}
+	rec_buffer_add_text(out, "'");
+}
+
 void rec_tell_word(struct rec_buffer *out, struct rec_slice word)
 {
 	if (word_is_plain(word)) {
 		rec_buffer_add(out, word.data, word.length);
+		return;
+	}
+	if (!word_is_shown(word)) {
+		word_escape(out, word);
 		return;
 	}
 	rec_buffer_add_text(out, "'");

@@ -15,7 +15,8 @@ void rec_teller_release(struct rec_teller *t);
 /* Hands the sentence and command to fn. What fn returned, or REC_E_NOMEM. */
 int rec_tell(struct rec_teller *t, const char *kind, struct rec_slice task_id, struct rec_error *error);
 
-/* Appends an id for a person, or a word for a POSIX shell (quoted only where it must be). */
+/* Appends an id for a person, or a word for a shell (quoted only where it must be; what a
+ * screen would not show as it is in the $'\x0a' form). */
 void rec_tell_id(struct rec_buffer *out, struct rec_slice id);
 void rec_tell_word(struct rec_buffer *out, struct rec_slice word);
 /* " ID", with "--" before one that looks like an option; so options go before it. */

@@ -7,6 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define WAY_OUT                                                                                                        \
+	"(put a copy of .rec back; or move .rec away, and `reconciler init` makes a new one: tasks stay, claims and "  \
+	"events do not)"
+
 #define HEAD "reconciler-files "
 #define END_BYTES_MAX 128
 
@@ -82,7 +86,7 @@ static int damaged(struct rec_slice rest, struct rec_error *error)
 {
 	if (rest.length == 0)
 		return REC_END; /* the last write did not end well: it never happened */
-	return rec_fail(error, REC_E_CORRUPT, "a group of changes is damaged");
+	return rec_fail(error, REC_E_CORRUPT, "a group of changes is damaged " WAY_OUT);
 }
 
 int rec_files_group_next(struct rec_slice bytes, struct rec_files_group *ret, struct rec_error *error)
@@ -128,7 +132,7 @@ int rec_files_head_read(struct rec_slice bytes, uint64_t *ret_generation, size_t
 	char text[64], *end;
 	if (!rec_files_line_next(&bytes, &line) || line.length >= sizeof text || line.length < sizeof HEAD ||
 	    memcmp(line.data, HEAD, sizeof HEAD - 1) != 0)
-		return rec_fail(error, REC_E_NOT_A_STORE, "this is no log of reconciler");
+		return rec_fail(error, REC_E_NOT_A_STORE, "this is no log of reconciler " WAY_OUT);
 	memcpy(text, line.data, line.length);
 	text[line.length] = '\0';
 	long version = strtol(text + sizeof HEAD - 1, &end, 10);

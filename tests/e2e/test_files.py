@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -250,8 +251,26 @@ class Damaged(Files):
         log = self.place / ".rec" / "log"
         text = log.read_bytes().replace(b'"change_seq":2', b'"change_seq":7')
         log.write_bytes(text)
-        self.assertIn("damaged", self.on("check", status=2).err)
+        error = self.on("check", status=2).err
+        self.assertIn("damaged", error)
+        self.assertIn("move .rec away", error)
+        self.assertTrue(error.endswith(")\n"), error)  # the way out is whole
         self.assertEqual(log.read_bytes(), text)
+        (self.place / ".rec").rename(self.directory / "damaged")  # the way out that it names
+        self.on("init")
+        self.assertEqual(self.statuses(), {"t": "READY", "u": "READY", "v": "READY"})
+        self.on("task", "add", "x")
+
+    def test_what_doctor_tells_can_be_pasted_whatever_the_name(self):
+        names = ["line\nline.json", b"\xff.json", "it's \\ \u202e.json", "\x1b[31m.json"]
+        for name in names:
+            with open(os.path.join(os.fsencode(self.place), os.fsencode(name)), "wb") as file:
+                file.write(b"no JSON")
+        shown = self.on("doctor", status=1).out
+        self.assertNotIn("\x1b", shown)
+        for command in re.findall("mend: (.*)", shown):
+            subprocess.run(["bash", "-c", command.replace("${EDITOR:-vi}", "rm --")], check=True)
+        self.on("doctor")
 
     def test_a_directory_that_was_never_made_a_store_can_be_read(self):
         shutil.rmtree(self.place / ".rec")
