@@ -1,6 +1,8 @@
 /* postgres-batches.c - our own batches, and what they durably know of their tasks. */
 #include "store/postgres.h"
 
+#include <stdio.h>
+
 /* In the order of BATCH_COLUMNS. */
 enum { ID, OPTIONS, STARTED, STATUS, STOP, OWNER, ENDED, SKIPPED, KILLED, REQUEUED, ERRORS };
 
@@ -41,12 +43,14 @@ int rec_postgres_batch_write(struct rec_store *store, const struct rec_batch *ba
 	struct rec_postgres_arguments a = {0};
 	rec_postgres_put_text(&a, batch->batch_id);
 	put_state(&a, batch);
-	return rec_postgres_effect(rec_postgres_of(store), REC_POSTGRES_BATCH_UPDATE, &a, NULL, error);
+	return rec_postgres_later(rec_postgres_of(store), REC_POSTGRES_BATCH_UPDATE, &a, error);
 }
 
+/* Whether the batch is there is asked once a group: the others need no answer. */
 int rec_postgres_batch_task_put(struct rec_store *store, struct rec_slice batch_id, const struct rec_batch_task *task,
 				struct rec_error *error)
 {
+	struct rec_postgres *s = rec_postgres_of(store);
 	struct rec_postgres_arguments a = {0};
 	bool believes = task->believed != REC_STATUS_ABSENT;
 	int rows = 0;
@@ -62,7 +66,11 @@ int rec_postgres_batch_task_put(struct rec_store *store, struct rec_slice batch_
 	rec_postgres_put_number(&a, task->again);
 	rec_postgres_put_number(&a, task->lost);
 	rec_postgres_put_number(&a, task->not_before_us);
-	int r = rec_postgres_effect(rec_postgres_of(store), REC_POSTGRES_BATCH_TASK_PUT, &a, &rows, error);
+	if (rec_slice_equal(batch_id, rec_slice_of(s->batch_id)))
+		return rec_postgres_later(s, REC_POSTGRES_BATCH_TASK_PUT_MORE, &a, error);
+	int r = rec_postgres_effect(s, REC_POSTGRES_BATCH_TASK_PUT, &a, &rows, error);
+	if (r == 0 && rows > 0 && batch_id.length < sizeof s->batch_id)
+		snprintf(s->batch_id, sizeof s->batch_id, "%.*s", (int)batch_id.length, batch_id.data);
 	return r == 0 && rows == 0 ? REC_NOT_FOUND : r;
 }
 

@@ -55,6 +55,7 @@ void rec_postgres_disconnect(struct rec_postgres *s)
 	s->pq.PQfinish(s->connection);
 	s->connection = NULL;
 	s->silent = false;
+	s->queued = 0;
 	memset(s->prepared, 0, sizeof s->prepared);
 }
 

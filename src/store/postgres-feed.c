@@ -49,7 +49,7 @@ int rec_postgres_event_add(struct rec_store *store, const struct rec_event *even
 	rec_postgres_put_optional(&a, event->has_exit_code, event->exit_code);
 	rec_postgres_put_optional(&a, event->has_exit_signal, event->exit_signal);
 	rec_postgres_put_optional(&a, event->has_survivors, event->survivors);
-	int r = rec_postgres_effect(s, REC_POSTGRES_EVENT_INSERT, &a, NULL, error);
+	int r = rec_postgres_later(s, REC_POSTGRES_EVENT_INSERT, &a, error);
 	if (r == 0)
 		store->event_seq = ++s->counters.event_seq;
 	return r;

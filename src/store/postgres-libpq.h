@@ -17,7 +17,8 @@
 	X(PQsendQuery) X(PQsendQueryParams) X(PQsendPrepare) X(PQsendQueryPrepared) X(PQsetSingleRowMode) \
 	X(PQsetnonblocking) X(PQflush) X(PQconsumeInput) X(PQisBusy) X(PQgetResult) X(PQresultStatus) \
 	X(PQresultErrorField) X(PQresultErrorMessage) X(PQclear) X(PQntuples) X(PQgetvalue) X(PQgetlength) \
-	X(PQgetisnull) X(PQcmdStatus) X(PQtransactionStatus) X(PQnotifies) X(PQbackendPID) X(PQsetNoticeProcessor)
+	X(PQgetisnull) X(PQcmdStatus) X(PQtransactionStatus) X(PQenterPipelineMode) X(PQexitPipelineMode) \
+	X(PQpipelineSync) X(PQnotifies) X(PQbackendPID) X(PQsetNoticeProcessor)
 /* clang-format on */
 
 struct rec_libpq {

@@ -59,16 +59,15 @@ int rec_postgres_link_observed(struct rec_store *store, const struct rec_link *l
 int rec_postgres_tracker_cursor_put(struct rec_store *store, struct rec_slice tracker, struct rec_slice key,
 				    struct rec_slice value, struct rec_error *error)
 {
+	struct rec_postgres *s = rec_postgres_of(store);
 	struct rec_postgres_arguments a = {0}, none = {0};
 	rec_postgres_put_text(&a, tracker);
 	rec_postgres_put_text(&a, key);
 	if (value.data)
 		rec_postgres_put_text(&a, value);
-	int r = rec_postgres_effect(rec_postgres_of(store), REC_POSTGRES_LINK_PRUNE, &none, NULL, error);
-	if (r)
-		return r;
-	return rec_postgres_effect(rec_postgres_of(store),
-				   value.data ? REC_POSTGRES_CURSOR_PUT : REC_POSTGRES_CURSOR_FORGET, &a, NULL, error);
+	int r = rec_postgres_later(s, REC_POSTGRES_LINK_PRUNE, &none, error);
+	return r ? r
+		 : rec_postgres_later(s, value.data ? REC_POSTGRES_CURSOR_PUT : REC_POSTGRES_CURSOR_FORGET, &a, error);
 }
 
 /* ---- Reading ---- */

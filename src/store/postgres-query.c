@@ -1,6 +1,10 @@
 /* postgres-query.c - sending a statement and waiting for what comes back. The socket is never waited for without
  * an end: a server, or a network, that stays silent for too long is a lost connection. Statements are prepared by
  * name at their first use on a connection, unless a pooler gives each transaction another one.
+ *
+ * What is not waited for goes into libpq's pipeline: a queue of messages whose answers come in the same order. What is
+ * waited for goes behind it, then a mark (Sync); after an error the server skips everything up to that. One trip
+ * serves all of it. With nothing in the queue there is no pipeline.
  */
 #include "store/postgres.h"
 
@@ -164,8 +168,8 @@ static bool failed(struct rec_postgres *s, const PGresult *result)
 	return status != PGRES_TUPLES_OK && status != PGRES_SINGLE_TUPLE && status != PGRES_COMMAND_OK;
 }
 
-/* Takes all results of what was sent. The last one goes to the caller; the first failure decides. */
-static int collect(struct rec_postgres *s, const char *doing, PGresult **ret_result, struct rec_error *error)
+/* Takes all results of one message. The last one goes to the caller; the first failure decides. */
+static int take(struct rec_postgres *s, const char *doing, PGresult **ret_result, struct rec_error *error)
 {
 	PGresult *last = NULL, *result = NULL;
 	int r = 0;
@@ -180,7 +184,6 @@ static int collect(struct rec_postgres *s, const char *doing, PGresult **ret_res
 		s->pq.PQclear(last);
 		last = result;
 	}
-	rec_postgres_wake_hear(s);
 	if (r == 0 && !last)
 		r = rec_postgres_fail(s, NULL, doing, error);
 	if (r < 0 || !ret_result) {
@@ -189,6 +192,84 @@ static int collect(struct rec_postgres *s, const char *doing, PGresult **ret_res
 	}
 	*ret_result = last;
 	return 0;
+}
+
+/* ---- The pipeline ---- */
+
+/* The answer to what nobody waited for. */
+static int take_queued(struct rec_postgres *s, const struct rec_postgres_queued *queued, struct rec_error *error)
+{
+	int r = take(s, rec_postgres_query_name(queued->query), NULL, error);
+	if (queued->prepares && r < 0)
+		s->prepared[queued->query] = false;
+	return r;
+}
+
+/* Behind the last answer. */
+static int leave_pipeline(struct rec_postgres *s, struct rec_error *error)
+{
+	PGresult *mark = NULL;
+	int r = next_result(s, &mark, error);
+	s->pq.PQclear(mark);
+	if (r == 0 && !s->pq.PQexitPipelineMode(s->connection)) {
+		r = rec_postgres_fail(s, NULL, "pipeline", error);
+		s->silent = true; /* it cannot be used any more */
+	}
+	return r;
+}
+
+/* Behind the last message; it sends them all. */
+static int mark_end(struct rec_postgres *s, struct rec_error *error)
+{
+	if (s->pq.PQpipelineSync(s->connection))
+		return 0;
+	int r = rec_postgres_fail(s, NULL, "send", error);
+	s->silent = true; /* what was sent and what is answered would not match any more */
+	return r;
+}
+
+/* The answers to all that waited. */
+static int take_queue(struct rec_postgres *s, struct rec_error *error)
+{
+	int r = 0, count = s->queued;
+	s->queued = 0;
+	for (int i = 0; i < count; i++) {
+		int one = take_queued(s, &s->queue[i], r < 0 ? NULL : error);
+		r = r < 0 ? r : one;
+	}
+	return r;
+}
+
+/* The answer to the last message, behind those; `piped`: it went through the pipeline. */
+static int collect(struct rec_postgres *s, const char *doing, bool piped, PGresult **ret_result,
+		   struct rec_error *error)
+{
+	PGresult *result = NULL;
+	int r = take_queue(s, error);
+	int last = take(s, doing, &result, r < 0 ? NULL : error);
+	r = r < 0 ? r : last;
+	int left = piped ? leave_pipeline(s, r < 0 ? NULL : error) : 0;
+	r = r < 0 ? r : left;
+	rec_postgres_wake_hear(s);
+	if (r < 0 || !ret_result) {
+		s->pq.PQclear(result);
+		return r;
+	}
+	*ret_result = result;
+	return 0;
+}
+
+int rec_postgres_settle(struct rec_postgres *s, struct rec_error *error)
+{
+	if (s->queued == 0)
+		return 0;
+	int r = mark_end(s, error);
+	if (r < 0)
+		return r;
+	r = take_queue(s, error);
+	int left = leave_pipeline(s, r < 0 ? NULL : error);
+	rec_postgres_wake_hear(s);
+	return r < 0 ? r : left;
 }
 
 void rec_postgres_clear(struct rec_postgres *s, PGresult *result)
@@ -206,34 +287,46 @@ static int usable(struct rec_postgres *s, struct rec_error *error)
 int rec_postgres_do(struct rec_postgres *s, const char *sql, PGresult **ret_result, struct rec_error *error)
 {
 	int r = usable(s, error);
+	if (r == 0)
+		r = rec_postgres_settle(s, error); /* several statements cannot go through a pipeline */
 	if (r < 0)
 		return r;
 	if (!s->pq.PQsendQuery(s->connection, sql))
 		return rec_postgres_fail(s, NULL, "send", error);
-	return collect(s, "statement", ret_result, error);
+	return collect(s, "statement", false, ret_result, error);
+}
+
+/* Room for a message that is not waited for. */
+static int enqueue(struct rec_postgres *s, enum rec_postgres_query query, bool prepares, struct rec_error *error)
+{
+	int r = s->queued == REC_POSTGRES_QUEUE ? rec_postgres_settle(s, error) : 0;
+	if (r == 0 && s->queued == 0 && !s->pq.PQenterPipelineMode(s->connection))
+		r = rec_postgres_fail(s, NULL, "pipeline", error);
+	if (r == 0)
+		s->queue[s->queued++] = (struct rec_postgres_queued){query, prepares};
+	return r;
 }
 
 static int prepare(struct rec_postgres *s, enum rec_postgres_query query, const struct rec_postgres_arguments *a,
 		   struct rec_error *error)
 {
 	const char *name = rec_postgres_query_name(query);
-	if (!s->pq.PQsendPrepare(s->connection, name, rec_postgres_sql(query), a->count, a->types))
+	int r = enqueue(s, query, true, error);
+	if (r < 0)
+		return r;
+	if (!s->pq.PQsendPrepare(s->connection, name, rec_postgres_sql(query), a->count, a->types)) {
+		s->queued--;
 		return rec_postgres_fail(s, NULL, name, error);
-	int r = collect(s, name, NULL, error);
-	if (r == 0)
-		s->prepared[query] = true;
-	return r;
+	}
+	s->prepared[query] = true; /* unless the answer says that it is not */
+	return 0;
 }
 
 static int send_query(struct rec_postgres *s, enum rec_postgres_query query, const struct rec_postgres_arguments *a,
 		      bool by_name, struct rec_error *error)
 {
 	const char *name = rec_postgres_query_name(query);
-	int sent, r = usable(s, error);
-	if (r == 0 && by_name && !s->prepared[query])
-		r = prepare(s, query, a, error);
-	if (r < 0)
-		return r;
+	int sent;
 	if (!by_name)
 		sent = s->pq.PQsendQueryParams(s->connection, rec_postgres_sql(query), a->count, a->types, a->values,
 					       a->lengths, a->formats, 1);
@@ -242,11 +335,40 @@ static int send_query(struct rec_postgres *s, enum rec_postgres_query query, con
 	return sent ? 0 : rec_postgres_fail(s, NULL, name, error);
 }
 
+/* Sends what waits and this. */
+static int send_all(struct rec_postgres *s, enum rec_postgres_query query, const struct rec_postgres_arguments *a,
+		    bool by_name, bool *ret_piped, struct rec_error *error)
+{
+	int r = usable(s, error);
+	if (r == 0 && by_name && !s->prepared[query])
+		r = prepare(s, query, a, error);
+	if (r == 0)
+		r = send_query(s, query, a, by_name, error);
+	*ret_piped = s->queued > 0;
+	return r == 0 && *ret_piped ? mark_end(s, error) : r;
+}
+
+int rec_postgres_later(struct rec_postgres *s, enum rec_postgres_query query, const struct rec_postgres_arguments *a,
+		       struct rec_error *error)
+{
+	int r = usable(s, error);
+	if (r == 0 && !s->pooled && !s->prepared[query])
+		r = prepare(s, query, a, error);
+	if (r == 0)
+		r = enqueue(s, query, false, error);
+	if (r == 0) {
+		r = send_query(s, query, a, !s->pooled, error);
+		s->queued -= r < 0;
+	}
+	return r;
+}
+
 int rec_postgres_run(struct rec_postgres *s, enum rec_postgres_query query, const struct rec_postgres_arguments *a,
 		     PGresult **ret_result, struct rec_error *error)
 {
-	int r = send_query(s, query, a, !s->pooled, error);
-	return r < 0 ? r : collect(s, rec_postgres_query_name(query), ret_result, error);
+	bool piped;
+	int r = send_all(s, query, a, !s->pooled, &piped, error);
+	return r < 0 ? r : collect(s, rec_postgres_query_name(query), piped, ret_result, error);
 }
 
 int rec_postgres_effect(struct rec_postgres *s, enum rec_postgres_query query, const struct rec_postgres_arguments *a,
@@ -262,6 +384,12 @@ int rec_postgres_effect(struct rec_postgres *s, enum rec_postgres_query query, c
 
 /* ---- Row by row ---- */
 
+static int drop_row(struct rec_postgres *s, const PGresult *row, int index, void *context, struct rec_error *error)
+{
+	(void)s, (void)row, (void)index, (void)context, (void)error;
+	return 0;
+}
+
 /* Once somebody has ended it, the rest is read and dropped: the connection must come back in order. */
 static int stream_rows(struct rec_postgres *s, const char *name, rec_postgres_row_fn *fn, void *context,
 		       struct rec_error *error)
@@ -270,10 +398,8 @@ static int stream_rows(struct rec_postgres *s, const char *name, rec_postgres_ro
 	int r = 0;
 	for (;;) {
 		int waited = next_result(s, &result, r ? NULL : error);
-		if (waited < 0 || !result) {
-			rec_postgres_wake_hear(s);
+		if (waited < 0 || !result)
 			return r ? r : waited;
-		}
 		if (r == 0 && failed(s, result))
 			r = rec_postgres_fail(s, result, name, error);
 		int count = s->pq.PQntuples(result);
@@ -286,11 +412,17 @@ static int stream_rows(struct rec_postgres *s, const char *name, rec_postgres_ro
 static int stream(struct rec_postgres *s, enum rec_postgres_query query, const struct rec_postgres_arguments *a,
 		  bool by_name, rec_postgres_row_fn *fn, void *context, struct rec_error *error)
 {
-	int r = send_query(s, query, a, by_name, error);
+	bool piped;
+	int r = send_all(s, query, a, by_name, &piped, error);
 	if (r < 0)
 		return r;
+	r = take_queue(s, error);
 	(void)s->pq.PQsetSingleRowMode(s->connection);
-	return stream_rows(s, rec_postgres_query_name(query), fn, context, error);
+	int rows = stream_rows(s, rec_postgres_query_name(query), r < 0 ? drop_row : fn, context, r < 0 ? NULL : error);
+	r = r < 0 ? r : rows;
+	int left = piped ? leave_pipeline(s, r ? NULL : error) : 0;
+	rec_postgres_wake_hear(s);
+	return r ? r : left;
 }
 
 int rec_postgres_stream(struct rec_postgres *s, enum rec_postgres_query query, const struct rec_postgres_arguments *a,

@@ -39,6 +39,11 @@
 	"l.state,l.kind,l.reason,l.time,l.comments,l.moved_to,l.validator,l.observed_at,coalesce(l.gone,false),"       \
 	"l.made_done_at "
 #define BATCH_COLUMNS "batch_id,options,started_at,status,stop,owner,ended_at,skipped,killed,requeued,errors"
+#define BATCH_TASK_COLUMNS                                                                                             \
+	"batch_id,task_id,position,phase,believed,reason,own,attempt,failures,again,lost,not_before_us"
+#define BATCH_TASK_AGAIN                                                                                               \
+	"ON CONFLICT (batch_id,task_id) DO UPDATE SET phase=$4,believed=$5,reason=$6,own=$7,attempt=$8,failures=$9,"   \
+	"again=$10,lost=$11,not_before_us=$12"
 
 static const char *const texts[REC_POSTGRES_QUERY_COUNT] = {
 	[REC_POSTGRES_TASK_GET] = "SELECT " TASK_COLUMNS "," BLOCKER_COLUMNS " FROM reconciler.tasks t "
@@ -189,12 +194,12 @@ static const char *const texts[REC_POSTGRES_QUERY_COUNT] = {
 				      "skipped=$6,killed=$7,requeued=$8,errors=$9 WHERE batch_id=$1",
 	[REC_POSTGRES_BATCH_LIST] = "SELECT " BATCH_COLUMNS " FROM reconciler.batches ORDER BY started_at,batch_id",
 	[REC_POSTGRES_BATCH_TASK_PUT] =
-		"INSERT INTO "
-		"reconciler.batch_tasks(batch_id,task_id,position,phase,believed,reason,own,attempt,failures,"
-		"again,lost,not_before_us) SELECT b.batch_id,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12 "
-		"FROM reconciler.batches b WHERE b.batch_id=$1 ON CONFLICT (batch_id,task_id) DO UPDATE SET "
-		"phase=$4,believed=$5,reason=$6,own=$7,attempt=$8,failures=$9,again=$10,lost=$11,not_before_us=$12 "
-		"RETURNING batch_id",
+		"INSERT INTO reconciler.batch_tasks(" BATCH_TASK_COLUMNS
+		") SELECT b.batch_id,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12 "
+		"FROM reconciler.batches b WHERE b.batch_id=$1 " BATCH_TASK_AGAIN " RETURNING batch_id",
+	/* Where the batch is known to be there; without it, the reference is an error. */
+	[REC_POSTGRES_BATCH_TASK_PUT_MORE] = "INSERT INTO reconciler.batch_tasks(" BATCH_TASK_COLUMNS
+					     ") VALUES($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12) " BATCH_TASK_AGAIN,
 	/* A batch without tasks gives one row with a task that is NULL. */
 	[REC_POSTGRES_BATCH_TASK_LIST] =
 		"SELECT t.task_id,t.position,t.phase,t.believed,t.reason,t.own,t.attempt,t.failures,t.again,t.lost,"
@@ -235,6 +240,8 @@ static const char *const texts[REC_POSTGRES_QUERY_COUNT] = {
 		"reconciler.changes)),c.seq,c.task_id "
 		"FROM reconciler.feed f LEFT JOIN (SELECT seq,task_id FROM reconciler.changes WHERE seq>$1 "
 		"ORDER BY seq LIMIT 256) c ON f.generation=$2 AND f.pruned<=$1",
+	[REC_POSTGRES_COUNTERS_PUT] = "UPDATE reconciler.counters SET claim_id=$1,event_seq=$2",
+	[REC_POSTGRES_COMMIT] = "COMMIT",
 	/* Whoever commits leaves the transactions that are under way, or moves their end. */
 	[REC_POSTGRES_STAMP] = "SELECT hashtextextended(pg_current_snapshot()::text,0)",
 	[REC_POSTGRES_GC_CHANGES] = "WITH d AS (DELETE FROM reconciler.changes WHERE time_us<$1 RETURNING seq),"

@@ -34,6 +34,7 @@ static int begin_transaction(struct rec_postgres *s, struct rec_error *error)
 		s->counters.claim_id = strtoll(s->pq.PQgetvalue(row, 0, 1), NULL, 10);
 		s->counters.event_seq = strtoll(s->pq.PQgetvalue(row, 0, 2), NULL, 10);
 		s->counters_before = s->counters;
+		s->batch_id[0] = '\0';
 	} else {
 		r = rec_fail(error, REC_E_CORRUPT, "%s: the table reconciler.counters is empty (restore a copy)",
 			     s->location);
@@ -63,6 +64,8 @@ int rec_postgres_begin(struct rec_store *store, struct rec_error *error)
 void rec_postgres_rollback(struct rec_store *store)
 {
 	struct rec_postgres *s = rec_postgres_of(store);
+	if (rec_postgres_connected(s))
+		(void)rec_postgres_settle(s, NULL);
 	if (rec_postgres_connected(s) && s->pq.PQtransactionStatus(s->connection) != PQTRANS_IDLE &&
 	    rec_postgres_do(s, "ROLLBACK", NULL, NULL) < 0)
 		rec_postgres_disconnect(s); /* that rolls back as well */
@@ -94,17 +97,26 @@ static int learn_end(struct rec_postgres *s, const char *xid, struct rec_error *
 			s->location, later.message);
 }
 
+static int count_put(struct rec_postgres *s, struct rec_error *error)
+{
+	struct rec_postgres_arguments a = {0};
+	if (memcmp(&s->counters, &s->counters_before, sizeof s->counters) == 0)
+		return 0;
+	rec_postgres_put_number(&a, s->counters.claim_id);
+	rec_postgres_put_number(&a, s->counters.event_seq);
+	return rec_postgres_later(s, REC_POSTGRES_COUNTERS_PUT, &a, error);
+}
+
 int rec_postgres_commit(struct rec_store *store, struct rec_error *error)
 {
 	struct rec_postgres *s = rec_postgres_of(store);
-	char sql[160] = "COMMIT", xid[sizeof s->xid];
+	const struct rec_postgres_arguments none = {0};
+	char xid[sizeof s->xid];
 	PGresult *result = NULL;
-	bool counted = memcmp(&s->counters, &s->counters_before, sizeof s->counters) != 0;
-	if (counted)
-		snprintf(sql, sizeof sql, "UPDATE reconciler.counters SET claim_id=%lld,event_seq=%lld;COMMIT",
-			 (long long)s->counters.claim_id, (long long)s->counters.event_seq);
 	memcpy(xid, s->xid, sizeof xid);
-	int r = rec_postgres_do(s, sql, &result, error);
+	int r = count_put(s, error);
+	if (r == 0)
+		r = rec_postgres_run(s, REC_POSTGRES_COMMIT, &none, &result, error);
 	if (r == 0 && strcmp(s->pq.PQcmdStatus(result), "COMMIT") != 0)
 		r = rec_fail(error, REC_E_BUG, "%s: the server rolled back instead of committing (please report)",
 			     s->location);

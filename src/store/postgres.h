@@ -8,6 +8,9 @@
  * transaction-mode pooler can stand between.
  *
  * A read is one statement, and so sees one snapshot without a transaction around it.
+ *
+ * A write whose answer nobody waits for is sent along with the next statement that is waited for, the COMMIT at the
+ * latest (rec_postgres_later). If it fails, that statement fails with its error, and the group is over.
  */
 #ifndef REC_STORE_POSTGRES_H
 #define REC_STORE_POSTGRES_H
@@ -27,9 +30,9 @@
 	X(BLOCKER_FIND) X(BLOCKER_GET) X(BLOCKERS_OF_TASK) X(BLOCKER_LIST) X(BLOCKER_INSERT) X(BLOCKER_ANSWER) \
 	X(BLOCKER_RESOLVE) \
 	X(EVENT_INSERT) X(EVENT_LIST) X(CLAIM_INSERT) X(CLAIM_FINISH) X(CLAIM_RELEASE) X(CLAIM_TAKE) X(CLAIM_LIST) X(LEASE_RENEW) X(LEASE_GET) \
-	X(BATCH_INSERT) X(BATCH_GET) X(BATCH_UPDATE) X(BATCH_LIST) X(BATCH_TASK_PUT) X(BATCH_TASK_LIST) \
+	X(BATCH_INSERT) X(BATCH_GET) X(BATCH_UPDATE) X(BATCH_LIST) X(BATCH_TASK_PUT) X(BATCH_TASK_PUT_MORE) X(BATCH_TASK_LIST) \
 	X(LINK_PUT) X(LINK_REMOVE) X(LINK_OBSERVED) X(LINK_LIST) X(LINK_PRUNE) X(CURSOR_PUT) X(CURSOR_FORGET) X(CURSOR_LIST) \
-	X(STAMP) X(FEED_LOOK) X(GC_CHANGES) X(GC_EVENTS) X(GC_ATTEMPTS) X(GC_COUNT) X(PROBLEMS)
+	X(COUNTERS_PUT) X(COMMIT) X(STAMP) X(FEED_LOOK) X(GC_CHANGES) X(GC_EVENTS) X(GC_ATTEMPTS) X(GC_COUNT) X(PROBLEMS)
 /* clang-format on */
 
 enum rec_postgres_query {
@@ -45,11 +48,18 @@ const char *rec_postgres_query_name(enum rec_postgres_query query);
 const char *rec_postgres_migration(int version);
 
 #define REC_POSTGRES_FEED_PAGE 256 /* so many changes are read at once */
+#define REC_POSTGRES_QUEUE 64      /* so many messages wait to be sent */
 
 /* ---- The handle ---- */
 
 struct rec_postgres_counters {
 	int64_t claim_id, event_seq; /* the last ones given */
+};
+
+/* What was put into the pipeline and is not answered yet. */
+struct rec_postgres_queued {
+	enum rec_postgres_query query;
+	bool prepares; /* it is not run but prepared */
 };
 
 struct rec_postgres {
@@ -63,7 +73,10 @@ struct rec_postgres {
 	bool in_group;
 	bool silent;                             /* the connection was given up */
 	bool prepared[REC_POSTGRES_QUERY_COUNT]; /* on this connection */
+	struct rec_postgres_queued queue[REC_POSTGRES_QUEUE];
+	int queued;
 	struct rec_postgres_counters counters, counters_before;
+	char batch_id[256];       /* a batch that this group found, NUL-terminated */
 	char xid[24];             /* of the group, to learn how a commit ended whose answer got lost */
 	uint64_t generation;      /* of the feed */
 	bool small;               /* when all tasks were last looked at, they were few */
@@ -126,6 +139,12 @@ int rec_postgres_run(struct rec_postgres *s, enum rec_postgres_query query, cons
 /* Runs one for its effect; *ret_rows (may be NULL) is how many rows it returned. */
 int rec_postgres_effect(struct rec_postgres *s, enum rec_postgres_query query, const struct rec_postgres_arguments *a,
 			int *ret_rows, struct rec_error *error);
+/* Inside a group: runs one before anything else is run, and does not wait for it. For what needs no answer: all that
+ * can be wrong must be an error to the server, for the COMMIT may be on its way already when the answer is read. */
+int rec_postgres_later(struct rec_postgres *s, enum rec_postgres_query query, const struct rec_postgres_arguments *a,
+		       struct rec_error *error);
+/* Sends what waits, and waits for it. */
+int rec_postgres_settle(struct rec_postgres *s, struct rec_error *error);
 /* Runs one and calls fn for each row as it comes; nothing else may be asked meanwhile. fn's result ends it. */
 typedef int rec_postgres_row_fn(struct rec_postgres *s, const PGresult *row, int index, void *context,
 				struct rec_error *error);

@@ -45,12 +45,20 @@ static void lose_answer(PGconn *connection)
 	cut(connection);
 }
 
-/* Each message has two places to fail: it gets lost, or its answer does. A network that stays down loses no answer
- * more: then nobody could say how a commit ended. */
-static int send_cut(PGconn *connection, int sent, bool before)
+/* Each message has two places to fail: it gets lost, or its answer does; what goes through a pipeline is answered
+ * behind the pipeline's mark, which is a message as well. A network that stays down loses no answer more: then nobody
+ * could say how a commit ended. */
+static int answer_cut(PGconn *connection, int sent, bool before)
 {
 	if (!before && strikes() && !cutting.persistent && sent)
 		lose_answer(connection);
+	return sent;
+}
+
+static int send_cut(PGconn *connection, int sent, bool before)
+{
+	if (PQpipelineStatus(connection) == PQ_PIPELINE_OFF)
+		return answer_cut(connection, sent, before);
 	return sent;
 }
 
@@ -82,6 +90,22 @@ static int send_prepared(PGconn *connection, const char *name, int count, const 
 	send_begin(connection, &before);
 	int sent = cutting.real.PQsendQueryPrepared(connection, name, count, values, lengths, formats, format);
 	return send_cut(connection, sent, before);
+}
+
+static int send_parameters(PGconn *connection, const char *query, int count, const Oid *types,
+			   const char *const *values, const int *lengths, const int *formats, int format)
+{
+	bool before;
+	send_begin(connection, &before);
+	int sent = cutting.real.PQsendQueryParams(connection, query, count, types, values, lengths, formats, format);
+	return send_cut(connection, sent, before);
+}
+
+static int pipeline_sync(PGconn *connection)
+{
+	bool before;
+	send_begin(connection, &before);
+	return answer_cut(connection, cutting.real.PQpipelineSync(connection), before);
 }
 
 static PostgresPollingStatusType connect_poll(PGconn *connection)
@@ -116,6 +140,8 @@ void cutting_watch(struct rec_store *s)
 	handle->pq.PQsendQuery = send_query;
 	handle->pq.PQsendPrepare = send_prepare;
 	handle->pq.PQsendQueryPrepared = send_prepared;
+	handle->pq.PQsendQueryParams = send_parameters;
+	handle->pq.PQpipelineSync = pipeline_sync;
 	handle->pq.PQconnectPoll = connect_poll;
 }
 
