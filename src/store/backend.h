@@ -13,6 +13,12 @@
 #include "base/timestamp.h"
 #include "store/store.h"
 
+/* What claim_settle found. */
+struct rec_settled {
+	struct rec_slice task_id, parent; /* parent absent: none */
+	enum rec_status before;           /* ABSENT: the task is gone */
+};
+
 struct rec_store_ops {
 	const char *backend; /* "sqlite" */
 	void (*close)(struct rec_store *s);
@@ -83,6 +89,10 @@ struct rec_store_ops {
 	 * (release: finish == NULL), closes or removes the runs row; gives the task id. REC_NOT_FOUND */
 	int (*claim_end)(struct rec_store *s, int64_t claim_id, const struct rec_finish *finish,
 			 struct rec_arena *arena, struct rec_slice *ret_task_id, struct rec_error *error);
+	/* instead of claim_end (one of the two): with it, `to` is written if the task is IN_PROGRESS and `to` is
+	 * another status (ABSENT: none) */
+	int (*claim_settle)(struct rec_store *s, int64_t claim_id, const struct rec_finish *finish, enum rec_status to,
+			    struct rec_arena *arena, struct rec_settled *ret, struct rec_error *error);
 	/* compare-and-set of the owner; from absent: it has none. REC_NOT_FOUND, REC_CONFLICT */
 	int (*claim_take)(struct rec_store *s, int64_t claim_id, struct rec_slice from, struct rec_slice owner,
 			  struct rec_error *error);

@@ -72,6 +72,12 @@ int rec_store_claim(struct rec_store *s, struct rec_claim *claim, enum rec_statu
 	return r;
 }
 
+/* The end of an attempt moves a task only if nobody else has. */
+static bool settles(enum rec_status now, enum rec_status to)
+{
+	return now == REC_IN_PROGRESS && to != REC_STATUS_ABSENT && to != REC_IN_PROGRESS;
+}
+
 /* Writes `to` if the task is still IN_PROGRESS; *ret_status is what it has afterwards. */
 static int settle_status(struct rec_store *s, struct rec_slice id, enum rec_status to, enum rec_status *ret_status,
 			 struct rec_error *error)
@@ -81,7 +87,7 @@ static int settle_status(struct rec_store *s, struct rec_slice id, enum rec_stat
 	enum rec_status now = REC_STATUS_ABSENT;
 	rec_arena_init(&arena, s->allocator);
 	int r = s->ops->parent(s, id, &arena, &parent, &now, error);
-	if (r == 0 && now == REC_IN_PROGRESS && to != REC_STATUS_ABSENT && to != REC_IN_PROGRESS) {
+	if (r == 0 && settles(now, to)) {
 		r = as_looked(s->ops->write_status(s, id, REC_IN_PROGRESS, to, &now, error), error);
 		if (r == 0 && parent.data)
 			r = rec_rollup_from(s, id, parent, s->on_rollup, s->rollup_context, error);
@@ -94,12 +100,29 @@ static int settle_status(struct rec_store *s, struct rec_slice id, enum rec_stat
 	return 0;
 }
 
+static int end_rows(struct rec_store *s, int64_t claim_id, const struct rec_finish *finish, enum rec_status to,
+		    struct rec_arena *arena, enum rec_status *ret_status, struct rec_error *error)
+{
+	struct rec_settled settled = {0};
+	if (!s->ops->claim_settle) {
+		int r = s->ops->claim_end(s, claim_id, finish, arena, &settled.task_id, error);
+		return r ? r : settle_status(s, settled.task_id, to, ret_status, error);
+	}
+	int r = s->ops->claim_settle(s, claim_id, finish, to, arena, &settled, error);
+	if (r)
+		return r;
+	bool moved = settles(settled.before, to);
+	*ret_status = moved ? to : settled.before;
+	return moved && settled.parent.data
+		       ? rec_rollup_from(s, settled.task_id, settled.parent, s->on_rollup, s->rollup_context, error)
+		       : 0;
+}
+
 static int end(struct rec_store *s, const char *call, int64_t claim_id, const struct rec_finish *finish,
 	       enum rec_status to, enum rec_status *ret_status, struct rec_error *error)
 {
 	bool own;
 	struct rec_arena arena;
-	struct rec_slice id = {0};
 	enum rec_status status = REC_STATUS_ABSENT;
 	int r = rec_write_enter(s, &own, error);
 	if (r < 0)
@@ -107,9 +130,7 @@ static int end(struct rec_store *s, const char *call, int64_t claim_id, const st
 	rec_arena_init(&arena, s->allocator);
 	r = finish ? rec_argument_finish(finish, error) : 0;
 	if (r == 0)
-		r = s->ops->claim_end(s, claim_id, finish, &arena, &id, error);
-	if (r == 0)
-		r = settle_status(s, id, to, &status, error);
+		r = end_rows(s, claim_id, finish, to, &arena, &status, error);
 	rec_arena_release(&arena);
 	r = rec_write_leave(s, call, own, r, REC_MAY(REC_NOT_FOUND), error);
 	if (r == 0 && ret_status)

@@ -48,10 +48,8 @@ int rec_postgres_claim(struct rec_store *store, struct rec_claim *claim, struct 
 
 /* ---- The end of a claim ---- */
 
-static void put_finish(struct rec_postgres_arguments *a, const struct rec_finish *finish, struct rec_slice now,
-		       int64_t now_us)
+static void put_finish(struct rec_postgres_arguments *a, const struct rec_finish *finish, int64_t now_us)
 {
-	rec_postgres_put_text(a, now);
 	rec_postgres_put_number(a, now_us);
 	rec_postgres_put_text(a, finish->outcome);
 	rec_postgres_put_optional(a, finish->has_exit_code, finish->exit_code);
@@ -59,25 +57,31 @@ static void put_finish(struct rec_postgres_arguments *a, const struct rec_finish
 	rec_postgres_put_number(a, finish->survivors);
 }
 
-int rec_postgres_claim_end(struct rec_store *store, int64_t claim_id, const struct rec_finish *finish,
-			   struct rec_arena *arena, struct rec_slice *ret_task_id, struct rec_error *error)
+int rec_postgres_claim_settle(struct rec_store *store, int64_t claim_id, const struct rec_finish *finish,
+			      enum rec_status to, struct rec_arena *arena, struct rec_settled *ret,
+			      struct rec_error *error)
 {
 	struct rec_postgres *s = rec_postgres_of(store);
 	struct rec_postgres_arguments a = {0};
 	char now[REC_TIMESTAMP_BYTES];
 	PGresult *row = NULL;
 	rec_postgres_put_number(&a, claim_id);
+	rec_postgres_put_text(&a, rec_store_now(store, now));
+	rec_postgres_put_word(&a, to == REC_STATUS_ABSENT ? NULL : rec_status_text(to));
 	if (finish)
-		put_finish(&a, finish, rec_store_now(store, now), store->clock->wall_us(store->clock->context));
+		put_finish(&a, finish, store->clock->wall_us(store->clock->context));
 	int r = rec_postgres_run(s, finish ? REC_POSTGRES_CLAIM_FINISH : REC_POSTGRES_CLAIM_RELEASE, &a, &row, error);
 	if (r == 0 && s->pq.PQntuples(row) == 0)
 		r = REC_NOT_FOUND;
 	if (r == 0) {
-		struct rec_slice id = rec_postgres_text(s, row, 0, 0);
-		struct rec_slice *const one[] = {&id, NULL};
-		r = rec_postgres_keep(arena, one, error);
+		struct rec_slice status = rec_postgres_text(s, row, 0, 1);
+		struct rec_settled settled = {.task_id = rec_postgres_text(s, row, 0, 0),
+					      .parent = rec_postgres_text(s, row, 0, 2),
+					      .before = status.data ? rec_status_parse(status) : REC_STATUS_ABSENT};
+		struct rec_slice *const texts[] = {&settled.task_id, &settled.parent, NULL};
+		r = rec_postgres_keep(arena, texts, error);
 		if (r == 0)
-			*ret_task_id = id;
+			*ret = settled;
 	}
 	rec_postgres_clear(s, row);
 	return r;

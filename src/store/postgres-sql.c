@@ -39,6 +39,12 @@
 	"l.state,l.kind,l.reason,l.time,l.comments,l.moved_to,l.validator,l.observed_at,coalesce(l.gone,false),"       \
 	"l.made_done_at "
 #define BATCH_COLUMNS "batch_id,options,started_at,status,stop,owner,ended_at,skipped,killed,requeued,errors"
+/* Of a task `t` whose attempt ends at $2: whether that makes it $3, and what is written then. */
+#define SETTLES "(t.status='IN_PROGRESS' AND $3::text IS NOT NULL AND $3<>'IN_PROGRESS')"
+#define SETTLED                                                                                                        \
+	"status=CASE WHEN " SETTLES " THEN $3 ELSE t.status END,"                                                      \
+	"updated_at=CASE WHEN " SETTLES " THEN $2 ELSE t.updated_at END"
+#define SETTLED_TASK "SELECT c.task_id,t.status,t.parent_id FROM c LEFT JOIN reconciler.tasks t ON t.id=c.task_id"
 #define BATCH_TASK_COLUMNS                                                                                             \
 	"batch_id,task_id,position,phase,believed,reason,own,attempt,failures,again,lost,not_before_us"
 #define BATCH_TASK_AGAIN                                                                                               \
@@ -159,19 +165,22 @@ static const char *const texts[REC_POSTGRES_QUERY_COUNT] = {
 		"ARRAY(SELECT b.id FROM reconciler.blockers b WHERE b.task_id=$2 AND " RELEASED ") "
 		"FROM c WHERE t.id=$2) "
 		"SELECT t.status,t.parent_id,c.attempt FROM reconciler.tasks t LEFT JOIN c ON true WHERE t.id=$2",
+	/* A row: the task, and what it was if it is still there. $3: what it becomes if it is in progress; NULL: that.
+	 */
 	[REC_POSTGRES_CLAIM_FINISH] =
 		"WITH c AS (DELETE FROM reconciler.claims WHERE claim_id=$1 RETURNING *),"
 		"a AS (INSERT INTO reconciler.attempts(task_id,number,batch_id,claim_id,claimed_at,ended_at,ended_us,"
 		"outcome,exit_code,exit_signal,survivors) "
-		"SELECT c.task_id,c.attempt,c.batch_id,c.claim_id,c.claimed_at,$2,$3,$4,$5,$6,$7 "
+		"SELECT c.task_id,c.attempt,c.batch_id,c.claim_id,c.claimed_at,$2,$4,$5,$6,$7,$8 "
 		"FROM c JOIN reconciler.tasks t ON t.id=c.task_id ON CONFLICT (task_id,number) DO NOTHING),"
-		"u AS (UPDATE reconciler.tasks t SET attempt=c.attempt FROM c WHERE t.id=c.task_id AND "
-		"t.attempt<c.attempt) "
-		"SELECT task_id FROM c",
+		"u AS (UPDATE reconciler.tasks t SET attempt=greatest(t.attempt,c.attempt)," SETTLED
+		" FROM c WHERE t.id=c.task_id AND (t.attempt<c.attempt OR " SETTLES ")) " SETTLED_TASK,
 	[REC_POSTGRES_CLAIM_RELEASE] =
 		"WITH c AS (DELETE FROM reconciler.claims WHERE claim_id=$1 RETURNING *),"
-		"u AS (UPDATE reconciler.tasks t SET attempt=c.attempt-1,released=c.before FROM c "
-		"WHERE t.id=c.task_id AND t.attempt=c.attempt) SELECT task_id FROM c",
+		"u AS (UPDATE reconciler.tasks t SET "
+		"attempt=CASE WHEN t.attempt=c.attempt THEN c.attempt-1 ELSE t.attempt END,"
+		"released=CASE WHEN t.attempt=c.attempt THEN c.before ELSE t.released END," SETTLED
+		" FROM c WHERE t.id=c.task_id AND (t.attempt=c.attempt OR " SETTLES ")) " SETTLED_TASK,
 	/* A row: whether it was taken, and whether it is there. */
 	[REC_POSTGRES_CLAIM_TAKE] =
 		"WITH u AS (UPDATE reconciler.claims SET owner=$3 WHERE claim_id=$1 AND owner IS NOT DISTINCT FROM $2 "

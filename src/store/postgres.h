@@ -249,8 +249,9 @@ int rec_postgres_events(struct rec_store *s, int64_t since, uint64_t limit, rec_
 			struct rec_error *error);
 int rec_postgres_claim(struct rec_store *s, struct rec_claim *claim, struct rec_arena *arena,
 		       struct rec_slice *ret_parent, enum rec_status *now, struct rec_error *error);
-int rec_postgres_claim_end(struct rec_store *s, int64_t claim_id, const struct rec_finish *finish,
-			   struct rec_arena *arena, struct rec_slice *ret_task_id, struct rec_error *error);
+int rec_postgres_claim_settle(struct rec_store *s, int64_t claim_id, const struct rec_finish *finish,
+			      enum rec_status to, struct rec_arena *arena, struct rec_settled *ret,
+			      struct rec_error *error);
 int rec_postgres_claim_take(struct rec_store *s, int64_t claim_id, struct rec_slice from, struct rec_slice owner,
 			    struct rec_error *error);
 int rec_postgres_renew(struct rec_store *s, struct rec_slice owner, int64_t lease_us, struct rec_error *error);
