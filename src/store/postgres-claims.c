@@ -1,6 +1,7 @@
 /* postgres-claims.c - claims and what attempts leave behind. The task's row holds the number of its last attempt and
  * the blockers that were released when that was claimed; the claim's row holds those of the attempt before, so that
- * a release can put them back. Making a claim, the status included, is one statement, and ending it another. */
+ * a release can put them back. Making a claim, the status included, is one statement, and ending it another; whoever
+ * has just read the task inside the group need not wait for the claim either. */
 #include "store/postgres.h"
 
 /* What the row of the claim says: the task's status and parent as they were, and the attempt if there is one. */
@@ -25,6 +26,25 @@ static int judge_claim(struct rec_postgres *s, const PGresult *row, struct rec_c
 	return r;
 }
 
+/* The task was read just now, and nobody else can have written to it: only the server's errors are left. */
+static int claim_seen(struct rec_postgres *s, struct rec_postgres_arguments *a, struct rec_claim *claim,
+		      struct rec_arena *arena, struct rec_slice *ret_parent, struct rec_error *error)
+{
+	struct rec_slice parent = rec_slice_of(*s->seen.parent ? s->seen.parent : NULL);
+	struct rec_slice *const one[] = {&parent, NULL};
+	int64_t attempt = s->seen.attempt + 1;
+	rec_postgres_put_number(a, attempt);
+	int r = rec_postgres_keep(arena, one, error);
+	if (r == 0)
+		r = rec_postgres_later(s, REC_POSTGRES_CLAIM_INSERT_SEEN, a, error);
+	if (r < 0)
+		return r;
+	claim->claim_id = ++s->counters.claim_id;
+	claim->attempt = (uint32_t)attempt;
+	*ret_parent = parent;
+	return 0;
+}
+
 int rec_postgres_claim(struct rec_store *store, struct rec_claim *claim, struct rec_arena *arena,
 		       struct rec_slice *ret_parent, enum rec_status *now, struct rec_error *error)
 {
@@ -39,6 +59,8 @@ int rec_postgres_claim(struct rec_store *store, struct rec_claim *claim, struct 
 	rec_postgres_put_text(&a, claim->claimed_at);
 	rec_postgres_put_bool(&a, claim->child_owns_run);
 	rec_postgres_put_text(&a, rec_store_now(store, time));
+	if (s->seen.there && rec_slice_equal(claim->task_id, rec_slice_of(s->seen.id)))
+		return claim_seen(s, &a, claim, arena, ret_parent, error);
 	int r = rec_postgres_run(s, REC_POSTGRES_CLAIM_INSERT, &a, &row, error);
 	if (r == 0)
 		r = judge_claim(s, row, claim, arena, ret_parent, now, error);

@@ -326,7 +326,9 @@ static int send_query(struct rec_postgres *s, enum rec_postgres_query query, con
 		      bool by_name, struct rec_error *error)
 {
 	const char *name = rec_postgres_query_name(query);
+	bool looks_on = query == REC_POSTGRES_SNAPSHOT_FEW || query == REC_POSTGRES_SNAPSHOT_MANY;
 	int sent;
+	s->seen.there = s->seen.there && looks_on;
 	if (!by_name)
 		sent = s->pq.PQsendQueryParams(s->connection, rec_postgres_sql(query), a->count, a->types, a->values,
 					       a->lengths, a->formats, 1);

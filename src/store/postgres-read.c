@@ -1,5 +1,7 @@
 /* postgres-read.c - single tasks and blockers, listings, prefixes: one statement each. A listing streams; with
  * blockers, a task's row comes once for each of them, and the task is told when the next one begins. */
+#include <stdio.h>
+
 #include "base/text.h"
 #include "store/postgres.h"
 
@@ -63,6 +65,19 @@ static int get_rows(struct rec_postgres *s, const PGresult *rows, struct getting
 	return r;
 }
 
+/* So that a claim of it, which comes next, need not ask again. */
+static void note_seen(struct rec_postgres_seen *seen, const struct rec_task *task)
+{
+	if (task->status != REC_READY || task->claimed || task->id.length >= sizeof seen->id ||
+	    task->parent_id.length >= sizeof seen->parent)
+		return;
+	snprintf(seen->id, sizeof seen->id, "%.*s", (int)task->id.length, task->id.data);
+	snprintf(seen->parent, sizeof seen->parent, "%.*s", (int)task->parent_id.length,
+		 task->parent_id.data ? task->parent_id.data : "");
+	seen->attempt = task->attempt;
+	seen->there = true;
+}
+
 static int get_body(struct rec_postgres *s, void *context, struct rec_error *error)
 {
 	struct getting *get = context;
@@ -73,6 +88,8 @@ static int get_body(struct rec_postgres *s, void *context, struct rec_error *err
 	if (r == 0)
 		r = get_rows(s, rows, get, error);
 	rec_postgres_clear(s, rows);
+	if (r == 0 && s->in_group)
+		note_seen(&s->seen, &get->task);
 	return r;
 }
 

@@ -165,6 +165,12 @@ static const char *const texts[REC_POSTGRES_QUERY_COUNT] = {
 		"ARRAY(SELECT b.id FROM reconciler.blockers b WHERE b.task_id=$2 AND " RELEASED ") "
 		"FROM c WHERE t.id=$2) "
 		"SELECT t.status,t.parent_id,c.attempt FROM reconciler.tasks t LEFT JOIN c ON true WHERE t.id=$2",
+	/* The same of a task that was read before: $8 is the attempt. */
+	[REC_POSTGRES_CLAIM_INSERT_SEEN] =
+		"WITH c AS (INSERT INTO reconciler.claims(" CLAIM_COLUMNS ",before) "
+		"SELECT $1,t.id,$8,$3,$4,$5,$6,t.released FROM reconciler.tasks t WHERE t.id=$2) "
+		"UPDATE reconciler.tasks t SET status='IN_PROGRESS',updated_at=$7,attempt=$8,released="
+		"ARRAY(SELECT b.id FROM reconciler.blockers b WHERE b.task_id=$2 AND " RELEASED ") WHERE t.id=$2",
 	/* A row: the task, and what it was if it is still there. $3: what it becomes if it is in progress; NULL: that.
 	 */
 	[REC_POSTGRES_CLAIM_FINISH] =

@@ -35,6 +35,7 @@ static int begin_transaction(struct rec_postgres *s, struct rec_error *error)
 		s->counters.event_seq = strtoll(s->pq.PQgetvalue(row, 0, 2), NULL, 10);
 		s->counters_before = s->counters;
 		s->batch_id[0] = '\0';
+		s->seen.there = false;
 	} else {
 		r = rec_fail(error, REC_E_CORRUPT, "%s: the table reconciler.counters is empty (restore a copy)",
 			     s->location);

@@ -29,7 +29,7 @@
 	X(TASK_MARK) X(SNAPSHOT_ALL) X(SNAPSHOT_ALL_BLOCKED) X(SNAPSHOT_ALL_FACTS) X(SNAPSHOT_MANY) X(SNAPSHOT_FEW) \
 	X(BLOCKER_FIND) X(BLOCKER_GET) X(BLOCKERS_OF_TASK) X(BLOCKER_LIST) X(BLOCKER_INSERT) X(BLOCKER_ANSWER) \
 	X(BLOCKER_RESOLVE) \
-	X(EVENT_INSERT) X(EVENT_LIST) X(CLAIM_INSERT) X(CLAIM_FINISH) X(CLAIM_RELEASE) X(CLAIM_TAKE) X(CLAIM_LIST) X(LEASE_RENEW) X(LEASE_GET) \
+	X(EVENT_INSERT) X(EVENT_LIST) X(CLAIM_INSERT) X(CLAIM_INSERT_SEEN) X(CLAIM_FINISH) X(CLAIM_RELEASE) X(CLAIM_TAKE) X(CLAIM_LIST) X(LEASE_RENEW) X(LEASE_GET) \
 	X(BATCH_INSERT) X(BATCH_GET) X(BATCH_UPDATE) X(BATCH_LIST) X(BATCH_TASK_PUT) X(BATCH_TASK_PUT_MORE) X(BATCH_TASK_LIST) \
 	X(LINK_PUT) X(LINK_REMOVE) X(LINK_OBSERVED) X(LINK_LIST) X(LINK_PRUNE) X(CURSOR_PUT) X(CURSOR_FORGET) X(CURSOR_LIST) \
 	X(COUNTERS_PUT) X(COMMIT) X(STAMP) X(FEED_LOOK) X(GC_CHANGES) X(GC_EVENTS) X(GC_ATTEMPTS) X(GC_COUNT) X(PROBLEMS)
@@ -62,6 +62,13 @@ struct rec_postgres_queued {
 	bool prepares; /* it is not run but prepared */
 };
 
+/* A task that was read inside the group and may be claimed, while nothing else was written. */
+struct rec_postgres_seen {
+	bool there;
+	char id[256], parent[256]; /* NUL-terminated; parent empty: none */
+	int64_t attempt;           /* the last one */
+};
+
 struct rec_postgres {
 	struct rec_store base;
 	struct rec_libpq pq;
@@ -76,6 +83,7 @@ struct rec_postgres {
 	struct rec_postgres_queued queue[REC_POSTGRES_QUEUE];
 	int queued;
 	struct rec_postgres_counters counters, counters_before;
+	struct rec_postgres_seen seen;
 	char batch_id[256];       /* a batch that this group found, NUL-terminated */
 	char xid[24];             /* of the group, to learn how a commit ended whose answer got lost */
 	uint64_t generation;      /* of the feed */
