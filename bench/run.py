@@ -26,6 +26,7 @@ import tempfile
 import calls
 import dispatch
 import postgres
+import scaling
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SCHEMA = ROOT / "tests/data/codeframe/codeframe-schema.sql"
@@ -112,6 +113,8 @@ class Bench:
             self.values["postgres"], self.left_out["postgres"] = postgres.measure(self.build, self.smoke)
             if self.left_out["postgres"]:
                 print(f"bench: PostgreSQL is left out: {self.left_out['postgres']}", file=sys.stderr)
+            else:
+                self.values["scaling"] = scaling.measure(self.build, self.smoke)
         if "run" in wanted and self.command.exists():
             self.values["dispatch"] = dispatch.Dispatch(self.build, self.smoke).all()
 
@@ -245,6 +248,7 @@ def report(values, left_out, command):
             *(["## By size", "", *table(detail), ""] if sizes else []),
             *(["## From Python", "", *calls.report(values["calls"]), ""] if values.get("calls") else []),
             *(["## PostgreSQL", "", *postgres.report(values["postgres"]), ""] if values.get("postgres") else []),
+            *([*scaling.report(values["scaling"]), ""] if values.get("scaling") else []),
             *(["## PostgreSQL", "", f"Left out: {left_out['postgres']}.", ""] if left_out.get("postgres") else []),
             *(["## Running batches", "", *dispatch.report(values["dispatch"]), ""] if "dispatch" in values else [])]
 
