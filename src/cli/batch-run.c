@@ -117,6 +117,17 @@ static void stepped(void *context)
 	view_recorded(&running->view);
 }
 
+/* What no child could enter would fail every task. 0 or an errno. */
+static int workdir_find(const char *given, char out[PATH_MAX])
+{
+	struct stat status;
+	if (!realpath(given, out) || stat(out, &status) != 0)
+		return errno;
+	if (!S_ISDIR(status.st_mode))
+		return ENOTDIR;
+	return access(out, X_OK) == 0 ? 0 : errno;
+}
+
 /* It must outlast what stopping takes, or nothing could ever run. */
 static int lease_fill(struct batch_run *b, struct rec_driver_options *driver)
 {
@@ -137,8 +148,9 @@ static int options_fill(struct running *running, struct rec_loop_options *o)
 	struct cli *cli = b->cli;
 	static char here[PATH_MAX];
 	const char *workdir = b->options.workdir ? b->options.workdir : ".";
-	if (!realpath(workdir, here))
-		return cli_fail("--workdir %s: %s", workdir, strerror(errno));
+	int failed = workdir_find(workdir, here);
+	if (failed)
+		return cli_fail("--workdir %s: %s (name a directory that can be entered)", workdir, strerror(failed));
 	*o = (struct rec_loop_options){
 		.driver = {.store = cli->store,
 			   .batch_id = b->batch_id,

@@ -175,7 +175,7 @@ class Options(RunCase):
         self.add_tasks("T1")
         for option, value in (("-j", "0"), ("-j", "x"), ("--retry", "-1"), ("--timeout", "fast"), ("--log-limit", "1Q"),
                               ("--env", "NOEQUALS"), ("--env", "REC_CLAIM=1"), ("--on-failure", "explode"),
-                              ("--workdir", "nowhere")):
+                              ("--workdir", "nowhere"), ("--workdir", "/etc/passwd")):
             with self.subTest(option=option, value=value):
                 refused = self.reconciler("run", "--all-ready", option, value, "--", "true", status=2)
                 self.assertIn(value, refused.err)
