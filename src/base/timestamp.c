@@ -79,7 +79,10 @@ static char take_any(struct rec_slice *text)
 
 static bool take(struct rec_slice *text, const char *one_of)
 {
-	if (!text->length || !text->data[0] || !strchr(one_of, text->data[0]))
+	char c = text->length ? text->data[0] : '\0';
+	while (*one_of && *one_of != c)
+		one_of++;
+	if (!*one_of)
 		return false;
 	take_any(text);
 	return true;

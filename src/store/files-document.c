@@ -1,12 +1,14 @@
 /* files-document.c - one JSON document as a tree. A node knows the bytes it was made of, so that a change can be put
  * exactly there and everything else stay as a person wrote it. A key that stands twice is an error: which of the
- * two counts would be a guess. They are compared sorted, at the end of their object, and there are not too many of
+ * two counts would be a guess. Many are compared sorted, at the end of their object, and there are not too many of
  * them: a file is read while everybody waits. */
 #include "store/files.h"
 
 #include <stdlib.h>
 
 #include "base/text.h"
+
+#define KEYS_FEW 32u
 
 struct reading {
 	struct rec_json_reader reader;
@@ -79,6 +81,19 @@ static int key_order(const void *a, const void *b)
 	return rec_slice_compare(*(const struct rec_slice *)a, *(const struct rec_slice *)b);
 }
 
+/* A key that stands twice, or NULL. Few are compared each with each: most differ in their lengths. */
+static const struct rec_slice *key_twice(struct rec_slice *keys, size_t count)
+{
+	bool few = count <= KEYS_FEW;
+	if (!few)
+		qsort(keys, count, sizeof *keys, key_order);
+	for (size_t i = 1; i < count; i++)
+		for (size_t k = few ? 0 : i - 1; k < i; k++)
+			if (rec_slice_equal(keys[k], keys[i]))
+				return &keys[i];
+	return NULL;
+}
+
 static int keys_judge(struct reading *d, const struct rec_files_node *object)
 {
 	struct rec_slice keys[REC_FILES_KEYS_MAX];
@@ -89,13 +104,11 @@ static int keys_judge(struct reading *d, const struct rec_files_node *object)
 			return rec_fail(d->error, REC_E_INVALID, "an object has more than %u keys", REC_FILES_KEYS_MAX);
 		keys[count++] = n->key;
 	}
-	if (count > 1)
-		qsort(keys, count, sizeof *keys, key_order);
-	for (size_t i = 1; i < count; i++)
-		if (rec_slice_equal(keys[i - 1], keys[i]))
-			return rec_fail(d->error, REC_E_INVALID, "the key \"%s\" stands twice",
-					rec_text_shown(shown, sizeof shown, keys[i]));
-	return 0;
+	const struct rec_slice *twice = key_twice(keys, count);
+	if (!twice)
+		return 0;
+	return rec_fail(d->error, REC_E_INVALID, "the key \"%s\" stands twice",
+			rec_text_shown(shown, sizeof shown, *twice));
 }
 
 static int container_end(struct reading *d, struct open_nodes *o)

@@ -25,6 +25,7 @@
 #define ASKED_MAX 1024u             /* ids that are looked up file by file before all is read */
 #define LIST_BYTES ((size_t)32 << 10)
 #define TEXT_KEPT ((size_t)1 << 20)
+#define AHEAD 8u /* names that are on their way from memory */
 #define READ_PIECE ((size_t)16 << 10)
 #define OPEN_FLAGS (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
@@ -329,8 +330,11 @@ static int entries_look(struct rec_files *f, int fd, char *entries, const struct
 	int r = names_take(f, fd, entries, prefix, &names, error);
 	if (r == 0 && names.count)
 		qsort(names.list, names.count, sizeof *names.list, name_order);
-	for (size_t i = 0; r == 0 && i < names.count; i++)
+	for (size_t i = 0; r == 0 && i < names.count; i++) {
+		if (i + AHEAD < names.count)
+			__builtin_prefetch(names.list[i + AHEAD].text);
 		r = rec_files_look(f, names.list[i].text, error);
+	}
 	rec_free(f->memory.store.allocator, names.list);
 	rec_arena_release(&names.arena);
 	return r;

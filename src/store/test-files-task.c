@@ -106,6 +106,49 @@ static void test_rows__one_without_a_key_or_with_one_too_long_is_damaged(void **
 	rec_memory_disembed(&m);
 }
 
+/* What changes are read as, whichever way they stand there. */
+static void change_take(const char *json, int wanted, int64_t seq, const char *id)
+{
+	struct rec_memory_store m = {0};
+	struct rec_error error = {0};
+	struct rec_arena arena;
+	struct rec_memory_key key;
+	rec_arena_init(&arena, NULL);
+	rec_store_setup(&m.store, &rec_files_ops, NULL);
+	assert_int_equal(rec_memory_embed(&m, &error), 0);
+	assert_int_equal(rec_memory_begin(&m.store, &error), 0);
+	assert_int_equal(rec_files_row_take(&m, REC_MEMORY_CHANGES, S(json), false, &arena, &error), wanted);
+	const struct rec_memory_change *row = rec_memory_get(&m, REC_MEMORY_CHANGES, rec_memory_key_seq(&key, seq));
+	assert_int_equal(row != NULL, wanted == 0);
+	if (row) {
+		assert_true(rec_slice_equal(row->id, S(id)));
+		assert_int_equal(row->id.data[row->id.length], '\0');
+		assert_int_equal(row->time_us, strstr(json, "time_us") ? 17 : 0);
+	}
+	rec_memory_rollback(&m.store);
+	rec_memory_disembed(&m);
+	rec_arena_release(&arena);
+}
+
+static void test_rows__a_change_is_read_the_same_in_any_spelling(void **state)
+{
+	(void)state;
+	change_take("{\"seq\":12,\"id\":\"a b\",\"time_us\":17}", 0, 12, "a b");
+	change_take("{ \"seq\":12,\"id\":\"a b\",\"time_us\":17}", 0, 12, "a b");
+	change_take("{\"id\":\"a b\",\"time_us\":17,\"seq\":12}", 0, 12, "a b");
+	change_take("{\"seq\":12,\"id\":\"a\\\"b\",\"time_us\":17}", 0, 12, "a\"b");
+	change_take("{\"seq\":12,\"id\":\"\xc3\xa4\",\"time_us\":17}", 0, 12, "\xc3\xa4");
+	change_take("{\"seq\":12,\"id\":\"a\"}", 0, 12, "a");
+	change_take("{\"seq\":9223372036854775807,\"id\":\"a\",\"time_us\":17}", 0, INT64_MAX, "a");
+	change_take("{\"seq\":9223372036854775808,\"id\":\"a\",\"time_us\":17}", REC_E_INVALID, 1, "a");
+	change_take("{\"seq\":012,\"id\":\"a\",\"time_us\":17}", REC_E_INVALID, 12, "a");
+	change_take("{\"seq\":12,\"id\":\"a\",\"time_us\":17} ", 0, 12, "a");
+	change_take("{\"seq\":12,\"id\":\"a\",\"time_us\":17}x", REC_E_INVALID, 12, "a");
+	change_take("{\"seq\":12,\"id\":\"a\",\"time_us\":}", REC_E_INVALID, 12, "a");
+	change_take("{\"seq\":12,\"id\":\"a", REC_E_INVALID, 12, "a");
+	change_take("{\"seq\":12,\"id\":\"\xff\",\"time_us\":17}", REC_E_INVALID, 12, "");
+}
+
 static int history_read(const char *json, struct rec_memory_history *ret, struct rec_arena *arena)
 {
 	static const struct rec_files_field fields[] = {
@@ -159,6 +202,7 @@ int main(void)
 		cmocka_unit_test(test_keys__of_one_object_are_bounded),
 		cmocka_unit_test(test_times__one_that_is_too_long_is_none),
 		cmocka_unit_test(test_rows__one_without_a_key_or_with_one_too_long_is_damaged),
+		cmocka_unit_test(test_rows__a_change_is_read_the_same_in_any_spelling),
 		cmocka_unit_test(test_rows__are_read_in_any_order_and_unknown_fields_passed_over),
 	};
 	return cmocka_run_group_tests_name("store/files-task", tests, NULL, NULL);
