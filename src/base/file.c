@@ -75,11 +75,11 @@ static int read_all(int fd, const char *path, size_t limit, struct rec_buffer *o
 
 int rec_file_read(const char *path, size_t bytes_max, struct rec_buffer *out, struct rec_error *error)
 {
-	rec_cleanup(rec_close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	rec_cleanup(rec_close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd < 0)
 		return errno == ENOENT ? (int)REC_NOT_FOUND : fail_path(error, errno, path);
 	struct stat status;
-	if (fstat(fd, &status) < 0)
+	if (fcntl(fd, F_SETFL, 0) < 0 || fstat(fd, &status) < 0)
 		return fail_path(error, errno, path);
 	if (S_ISDIR(status.st_mode))
 		return fail_kind(error, path, status.st_mode);

@@ -109,6 +109,19 @@ static int read_scenario(const struct rec_allocator *a)
 	return r;
 }
 
+static void test_file_read__a_fifo_that_nobody_writes_to_is_empty(void **state)
+{
+	struct test_folder *folder = *state;
+	struct rec_buffer b;
+	rec_buffer_init(&b, NULL, 100);
+	assert_int_equal(mkfifo(folder->file, 0600), 0);
+	alarm(10); /* instead of waiting for a writer for ever */
+	assert_int_equal(rec_file_read(folder->file, 100, &b, NULL), 0);
+	alarm(0);
+	assert_int_equal(b.length, 0);
+	rec_buffer_release(&b);
+}
+
 static void test_file_read__fails_cleanly_without_memory(void **state)
 {
 	(void)state;
@@ -402,6 +415,7 @@ int main(void)
 		with_folder(test_file_read__a_directory_is_refused),
 		with_folder(test_file_read__the_limit_is_the_last_length_that_passes),
 		cmocka_unit_test(test_file_read__a_pipe_is_read_to_its_end),
+		with_folder(test_file_read__a_fifo_that_nobody_writes_to_is_empty),
 		cmocka_unit_test(test_file_read__fails_cleanly_without_memory),
 		cmocka_unit_test(test_file_read__the_message_shows_a_hostile_path),
 		with_folder(test_file_replace__makes_and_replaces),
