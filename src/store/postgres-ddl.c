@@ -36,8 +36,6 @@ static const char version_1[] =
 	"estimated_hours double precision,complexity_score bigint,github_issue_number bigint,"
 	"auto_close_github_issue bigint NOT NULL DEFAULT 0,"
 	"attempt bigint NOT NULL DEFAULT 0,released text[] COLLATE \"C\" NOT NULL DEFAULT '{}') WITH(fillfactor=80);"
-	"CREATE INDEX tasks_parent ON reconciler.tasks(parent_id) WHERE parent_id IS NOT NULL;"
-	"CREATE UNIQUE INDEX tasks_url ON reconciler.tasks(md5(external_url)) WHERE external_url IS NOT NULL;"
 
 	"CREATE TABLE reconciler.blockers("
 	"id " ID " PRIMARY KEY CHECK(octet_length(id) BETWEEN 1 AND 255),"
@@ -46,7 +44,6 @@ static const char version_1[] =
 	"status " ID
 	" NOT NULL DEFAULT 'OPEN' CONSTRAINT blockers_status CHECK(status IN('OPEN','ANSWERED','RESOLVED')),"
 	"created_at " ID " NOT NULL DEFAULT " NOW ",answered_at text,created_by text NOT NULL DEFAULT 'human');"
-	"CREATE INDEX blockers_task ON reconciler.blockers(task_id);"
 
 	/* Not bound to the task: a claim outlives a task deleted under it. */
 	"CREATE TABLE reconciler.claims("
@@ -89,56 +86,80 @@ static const char version_1[] =
 	"coalesce(nullif(current_setting('reconciler.now_us',true),'')::bigint,"
 	"(extract(epoch FROM clock_timestamp())*1000000)::bigint));"
 
-	"CREATE FUNCTION reconciler.lock_writer() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN "
+	"INSERT INTO reconciler.meta VALUES('schema_version','1');";
+
+/* What finds, keeps writers one behind the other, and tells of changes. It holds nothing, so it can be made again. */
+static const char guards[] =
+	"CREATE INDEX IF NOT EXISTS tasks_parent ON reconciler.tasks(parent_id) WHERE parent_id IS NOT NULL;"
+	"CREATE UNIQUE INDEX IF NOT EXISTS tasks_url ON reconciler.tasks(md5(external_url)) WHERE external_url IS NOT "
+	"NULL;"
+	"CREATE INDEX IF NOT EXISTS blockers_task ON reconciler.blockers(task_id);"
+
+	"CREATE OR REPLACE FUNCTION reconciler.lock_writer() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN "
 	"LOCK TABLE reconciler.writer IN EXCLUSIVE MODE; RETURN NULL; END$$;"
-	"CREATE FUNCTION reconciler.note_task() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN "
+	"CREATE OR REPLACE FUNCTION reconciler.note_task() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN "
 	"IF TG_OP<>'INSERT' THEN INSERT INTO reconciler.changes(task_id) VALUES(OLD.id); END IF; "
 	"IF TG_OP='INSERT' OR (TG_OP='UPDATE' AND NEW.id<>OLD.id) THEN "
 	"INSERT INTO reconciler.changes(task_id) VALUES(NEW.id); END IF; "
 	"PERFORM pg_notify('reconciler',''); RETURN NULL; END$$;"
-	"CREATE FUNCTION reconciler.note_of_task() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN "
+	"CREATE OR REPLACE FUNCTION reconciler.note_of_task() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN "
 	"IF TG_OP<>'INSERT' THEN INSERT INTO reconciler.changes(task_id) VALUES(OLD.task_id); END IF; "
 	"IF TG_OP='INSERT' OR (TG_OP='UPDATE' AND NEW.task_id<>OLD.task_id) THEN "
 	"INSERT INTO reconciler.changes(task_id) VALUES(NEW.task_id); END IF; "
 	"PERFORM pg_notify('reconciler',''); RETURN NULL; END$$;"
 	/* Nobody can say which ids went: every consumer takes a snapshot. */
-	"CREATE FUNCTION reconciler.note_truncate() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN "
+	"CREATE OR REPLACE FUNCTION reconciler.note_truncate() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN "
 	"UPDATE reconciler.feed SET generation=generation+1; PERFORM pg_notify('reconciler',''); RETURN NULL; END$$;"
 
+	"DROP TRIGGER IF EXISTS tasks_lock ON reconciler.tasks;"
 	"CREATE TRIGGER tasks_lock BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON reconciler.tasks "
 	"FOR EACH STATEMENT EXECUTE FUNCTION reconciler.lock_writer();"
+	"DROP TRIGGER IF EXISTS tasks_note ON reconciler.tasks;"
 	"CREATE TRIGGER tasks_note AFTER INSERT OR DELETE ON reconciler.tasks "
 	"FOR EACH ROW EXECUTE FUNCTION reconciler.note_task();"
+	"DROP TRIGGER IF EXISTS tasks_note_update ON reconciler.tasks;"
 	"CREATE TRIGGER tasks_note_update AFTER UPDATE ON reconciler.tasks FOR EACH ROW WHEN("
 	"OLD.status IS DISTINCT FROM NEW.status OR OLD.priority IS DISTINCT FROM NEW.priority OR "
 	"OLD.depends_on IS DISTINCT FROM NEW.depends_on OR OLD.is_leaf IS DISTINCT FROM NEW.is_leaf OR "
 	"OLD.id IS DISTINCT FROM NEW.id) EXECUTE FUNCTION reconciler.note_task();"
+	"DROP TRIGGER IF EXISTS tasks_truncate ON reconciler.tasks;"
 	"CREATE TRIGGER tasks_truncate AFTER TRUNCATE ON reconciler.tasks "
 	"FOR EACH STATEMENT EXECUTE FUNCTION reconciler.note_truncate();"
+	"DROP TRIGGER IF EXISTS blockers_lock ON reconciler.blockers;"
 	"CREATE TRIGGER blockers_lock BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON reconciler.blockers "
 	"FOR EACH STATEMENT EXECUTE FUNCTION reconciler.lock_writer();"
+	"DROP TRIGGER IF EXISTS blockers_note ON reconciler.blockers;"
 	"CREATE TRIGGER blockers_note AFTER INSERT OR DELETE ON reconciler.blockers "
 	"FOR EACH ROW EXECUTE FUNCTION reconciler.note_of_task();"
+	"DROP TRIGGER IF EXISTS blockers_note_update ON reconciler.blockers;"
 	"CREATE TRIGGER blockers_note_update AFTER UPDATE ON reconciler.blockers FOR EACH ROW WHEN("
 	"OLD.status IS DISTINCT FROM NEW.status OR OLD.task_id IS DISTINCT FROM NEW.task_id OR "
 	"OLD.answer IS DISTINCT FROM NEW.answer) EXECUTE FUNCTION reconciler.note_of_task();"
+	"DROP TRIGGER IF EXISTS blockers_truncate ON reconciler.blockers;"
 	"CREATE TRIGGER blockers_truncate AFTER TRUNCATE ON reconciler.blockers "
 	"FOR EACH STATEMENT EXECUTE FUNCTION reconciler.note_truncate();"
 	/* The status may stay what somebody else stored, and yet the task is free now. */
+	"DROP TRIGGER IF EXISTS claims_lock ON reconciler.claims;"
 	"CREATE TRIGGER claims_lock BEFORE DELETE OR TRUNCATE ON reconciler.claims "
 	"FOR EACH STATEMENT EXECUTE FUNCTION reconciler.lock_writer();"
+	"DROP TRIGGER IF EXISTS claims_note ON reconciler.claims;"
 	"CREATE TRIGGER claims_note AFTER DELETE ON reconciler.claims "
 	"FOR EACH ROW EXECUTE FUNCTION reconciler.note_of_task();"
 	/* A request to stop concerns no task; whoever waits is woken all the same. */
-	"CREATE FUNCTION reconciler.notify() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN "
+	"CREATE OR REPLACE FUNCTION reconciler.notify() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN "
 	"PERFORM pg_notify('reconciler',''); RETURN NULL; END$$;"
+	"DROP TRIGGER IF EXISTS batches_notify ON reconciler.batches;"
 	"CREATE TRIGGER batches_notify AFTER UPDATE ON reconciler.batches FOR EACH ROW "
 	"WHEN(OLD.stop IS DISTINCT FROM NEW.stop OR OLD.status IS DISTINCT FROM NEW.status) "
-	"EXECUTE FUNCTION reconciler.notify();"
-	"INSERT INTO reconciler.meta VALUES('schema_version','1');";
+	"EXECUTE FUNCTION reconciler.notify();";
 
 const char *rec_postgres_migration(int version)
 {
 	static const char *const versions[REC_POSTGRES_VERSION] = {version_1};
 	return version >= 1 && version <= REC_POSTGRES_VERSION ? versions[version - 1] : NULL;
+}
+
+const char *rec_postgres_guards(void)
+{
+	return guards;
 }

@@ -353,7 +353,7 @@ static int problem_row(struct rec_postgres *s, const PGresult *row, int index, v
 	char sentence[200], word[16];
 	(void)error;
 	snprintf(word, sizeof word, "%.*s", (int)kind.length, kind.data);
-	snprintf(sentence, sizeof sentence, "the %s reconciler.%.*s is missing or disabled (restore it from a copy)",
+	snprintf(sentence, sizeof sentence, "the %s reconciler.%.*s is missing or disabled (run `reconciler init`)",
 		 word, (int)name.length, name.data);
 	l->told = true;
 	return l->fn(l->context, word, sentence);

@@ -140,6 +140,8 @@ static int migrate(struct rec_postgres *s, struct rec_error *error)
 	for (; r == 0 && schema.version < REC_POSTGRES_VERSION; schema.version++)
 		r = rec_postgres_do(s, rec_postgres_migration((int)schema.version + 1), NULL, error);
 	if (r == 0)
+		r = rec_postgres_do(s, rec_postgres_guards(), NULL, error);
+	if (r == 0)
 		r = rec_postgres_do(s, "COMMIT", NULL, error);
 	else if (rec_postgres_connected(s))
 		(void)rec_postgres_do(s, "ROLLBACK", NULL, NULL);
@@ -172,6 +174,33 @@ static int mend(struct rec_postgres *s, struct schema *schema, struct rec_error 
 	r = rec_postgres_do(s, "INSERT INTO reconciler.meta VALUES('schema_version','1') ON CONFLICT DO NOTHING", NULL,
 			    error);
 	return r == 0 ? schema_look(s, schema, error) : r;
+}
+
+/* Triggers and indexes that were lost hold nothing and are made again. We come as every writer does; but others may
+ * hold a table that they had before the lock, and wait for it: it is us who give up before the server looks for a
+ * victim (deadlock_timeout, 1 s). What was written meanwhile nobody was told: every consumer takes a snapshot. */
+static int mend_guards(struct rec_postgres *s, struct rec_error *error)
+{
+	static const char told[] =
+		"UPDATE reconciler.feed SET generation=generation+1;SELECT pg_notify('reconciler','');COMMIT";
+	char begin[160];
+	const struct rec_postgres_arguments none = {0};
+	int missing = 0;
+	int r = rec_postgres_effect(s, REC_POSTGRES_PROBLEMS, &none, &missing, error);
+	if (r < 0 || missing == 0)
+		return r;
+	snprintf(begin, sizeof begin,
+		 "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;SET LOCAL lock_timeout=%lld;"
+		 "LOCK TABLE reconciler.writer IN EXCLUSIVE MODE;SET LOCAL lock_timeout=500",
+		 (long long)s->base.busy_timeout_ms);
+	r = rec_postgres_do(s, begin, NULL, error);
+	if (r == 0)
+		r = rec_postgres_do(s, rec_postgres_guards(), NULL, error);
+	if (r == 0)
+		return rec_postgres_do(s, told, NULL, error);
+	if (rec_postgres_connected(s))
+		(void)rec_postgres_do(s, "ROLLBACK", NULL, NULL);
+	return r;
 }
 
 /* What belongs to this host, and to this store on it: slots, logs, a configuration. NULL where nobody says where such
@@ -215,6 +244,8 @@ static int attach(struct rec_postgres *s, struct rec_error *error)
 	}
 	if (r == 0)
 		r = judge_version(s, schema.version, error);
+	if (r == 0 && s->base.info.mode == REC_STORE_INIT)
+		r = mend_guards(s, error);
 	if (r == 0)
 		r = choose_directory(s, schema.store_id, error);
 	s->base.info.attached = r == 0;

@@ -46,6 +46,8 @@ const char *rec_postgres_query_name(enum rec_postgres_query query);
 
 /* The statements that bring a schema of version - 1 to `version`, run as one transaction. */
 const char *rec_postgres_migration(int version);
+/* Those that make indexes, triggers and their functions, whether or not they are there. */
+const char *rec_postgres_guards(void);
 
 #define REC_POSTGRES_FEED_PAGE 256 /* so many changes are read at once */
 #define REC_POSTGRES_QUEUE 64      /* so many messages wait to be sent */
