@@ -234,10 +234,37 @@ static double reaction(struct bench *b, struct rec_cursor *cursor)
 
 /* ---- Claims ---- */
 
-static void claim_ours(const struct bench *b, int number)
+/* Connecting is not what is measured: each tells that it is ready, and all begin together. */
+struct gate {
+	int ready[2], go[2];
+};
+
+static void gate_pass(const struct gate *gate)
+{
+	char byte = 0;
+	close(gate->go[1]); /* ours is not the one that opens it */
+	if (write(gate->ready[1], &byte, 1) != 1 || read(gate->go[0], &byte, 1) != 0)
+		measure_die("claims", "the start was missed");
+}
+
+static void gate_open(const struct gate *gate, int connections, double *ret_begun)
+{
+	char byte;
+	close(gate->ready[1]);
+	for (int i = 0; i < connections; i++)
+		if (read(gate->ready[0], &byte, 1) != 1)
+			measure_die("claims", "a connection failed");
+	*ret_begun = measure_now_us();
+	close(gate->go[1]);
+	close(gate->go[0]);
+	close(gate->ready[0]);
+}
+
+static void claim_ours(const struct bench *b, int number, const struct gate *gate)
 {
 	struct rec_store *store = store_new(b->uri, REC_STORE_WRITE);
 	struct rec_error error;
+	gate_pass(gate);
 	for (int i = number * GROUP; i < b->claims; i += b->connections * GROUP) {
 		must(rec_store_begin(store, &error), &error);
 		for (int k = i; k < i + GROUP && k < b->claims; k++) {
@@ -251,10 +278,11 @@ static void claim_ours(const struct bench *b, int number)
 	rec_store_close(store);
 }
 
-static void claim_bare(const struct bench *b, int limit)
+static void claim_bare(const struct bench *b, int limit, const struct gate *gate)
 {
 	char sql[300];
 	PGconn *bare = bare_new(b->uri);
+	gate_pass(gate);
 	snprintf(sql, sizeof sql,
 		 "UPDATE bench_tasks SET status='IN_PROGRESS' WHERE id IN (SELECT id FROM bench_tasks "
 		 "WHERE status='READY' LIMIT %d FOR UPDATE SKIP LOCKED) RETURNING id",
@@ -270,15 +298,19 @@ static void claim_bare(const struct bench *b, int limit)
 /* Claims per second; limit 0: ours. */
 static double claims(const struct bench *b, int limit)
 {
-	double begun = measure_now_us();
+	struct gate gate;
+	double begun;
+	if (pipe(gate.ready) < 0 || pipe(gate.go) < 0)
+		measure_die("pipe", "none");
 	for (int i = 0; i < b->connections; i++)
 		if (fork() == 0) {
 			if (limit)
-				claim_bare(b, limit);
+				claim_bare(b, limit, &gate);
 			else
-				claim_ours(b, i);
+				claim_ours(b, i, &gate);
 			_exit(0);
 		}
+	gate_open(&gate, b->connections, &begun);
 	for (int status = 0; wait(&status) > 0;)
 		if (status)
 			measure_die("claims", "a connection failed");
