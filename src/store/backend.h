@@ -10,6 +10,8 @@
 #ifndef REC_STORE_BACKEND_H
 #define REC_STORE_BACKEND_H
 
+#include <string.h>
+
 #include "base/timestamp.h"
 #include "store/store.h"
 
@@ -18,6 +20,12 @@ struct rec_settled {
 	struct rec_slice task_id, parent; /* parent absent: none */
 	enum rec_status before;           /* ABSENT: the task is gone */
 };
+
+/* A cursor's tracker that is none of the configuration, but a list of ours: no link is forgotten for it. */
+static inline bool rec_cursor_is_ours(struct rec_slice tracker)
+{
+	return tracker.length && memchr(tracker.data, ':', tracker.length) != NULL;
+}
 
 struct rec_store_ops {
 	const char *backend; /* "sqlite" */

@@ -160,7 +160,8 @@ int rec_memory_tracker_cursor_put(struct rec_store *s, struct rec_slice tracker,
 	struct rec_memory_key joined;
 	struct rec_slice at = rec_memory_key_join(&joined, tracker, key, NONE);
 	const struct rec_memory_kept cursor = {key, value};
-	links_prune(m);
+	if (!rec_cursor_is_ours(tracker))
+		links_prune(m);
 	if (value.data)
 		return rec_memory_put(m, REC_MEMORY_CURSORS, at,
 				      rec_memory_tracker_cursor_new(m->data->allocator, &cursor), error);

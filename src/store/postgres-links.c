@@ -65,7 +65,7 @@ int rec_postgres_tracker_cursor_put(struct rec_store *store, struct rec_slice tr
 	rec_postgres_put_text(&a, key);
 	if (value.data)
 		rec_postgres_put_text(&a, value);
-	int r = rec_postgres_later(s, REC_POSTGRES_LINK_PRUNE, &none, error);
+	int r = rec_cursor_is_ours(tracker) ? 0 : rec_postgres_later(s, REC_POSTGRES_LINK_PRUNE, &none, error);
 	return r ? r
 		 : rec_postgres_later(s, value.data ? REC_POSTGRES_CURSOR_PUT : REC_POSTGRES_CURSOR_FORGET, &a, error);
 }

@@ -143,7 +143,7 @@ int rec_sqlite_tracker_cursor_put(struct rec_store *store, struct rec_slice trac
 {
 	struct rec_sqlite *s = rec_sqlite_of(store);
 	sqlite3_stmt *row;
-	int r = rec_sqlite_links_prune(s, error);
+	int r = rec_cursor_is_ours(tracker) ? 0 : rec_sqlite_links_prune(s, error);
 	if (r == 0)
 		r = rec_sqlite_query(s, value.data ? REC_SQLITE_CURSOR_PUT : REC_SQLITE_CURSOR_FORGET, &row, error);
 	if (r)

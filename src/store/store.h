@@ -376,7 +376,8 @@ int rec_store_link_observed(struct rec_store *s, const struct rec_link *link, st
 /* What a tracker's helper wants to be given back next time: opaque texts under keys of its own. `value` absent: forget
  * it. Keys are at most REC_CURSOR_KEY_BYTES_MAX bytes, values REC_VALIDATOR_BYTES_MAX; the tracker's name is an id. A
  * cursor that moves on passes over the news of what is no link at that moment, so whatever is still known of such a one
- * is forgotten: should it become a link again, nothing must call it unchanged. O(links). */
+ * is forgotten: should it become a link again, nothing must call it unchanged. O(links). A name with a colon is no
+ * tracker's, but a list of our own that is kept here; nothing is forgotten for it. O(1). */
 int rec_store_tracker_cursor_put(struct rec_store *s, struct rec_slice tracker, struct rec_slice key,
 				 struct rec_slice value, struct rec_error *error);
 /* In the order of the keys. */

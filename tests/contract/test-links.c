@@ -379,6 +379,22 @@ static void test_cursor__moving_on_forgets_what_is_no_link(void **state)
 	assert_links_in(c, c->store, "b", "");
 }
 
+/* What is kept under a name that is no tracker's stands for no news. */
+static void test_cursor__a_list_of_our_own_forgets_no_link(void **state)
+{
+	struct contract *c = *state;
+	add_with_url(c, "a", ISSUE);
+	struct rec_link link = full_link("a", ISSUE);
+	expect(c, 0, rec_store_link_observed(c->store, &link, &c->error));
+	struct rec_task edited = {.id = S("a"), .external_url = S(PULL)};
+	expect(c, 0, rec_store_edit(c->store, &edited, REC_EDIT_EXTERNAL_URL, &c->error));
+	cursor(c, 0, "list:ours", "k", "v");
+	cursor(c, 0, "list:ours", "k", NULL);
+	edited.external_url = S(ISSUE);
+	expect(c, 0, rec_store_edit(c->store, &edited, REC_EDIT_EXTERNAL_URL, &c->error));
+	assert_remembered(c, c->store, "a", FULL);
+}
+
 static void test_cursor__bad_input_is_refused(void **state)
 {
 	struct contract *c = *state;
@@ -409,6 +425,7 @@ static const struct CMUnitTest tests[] = {
 	contract_test(test_observed__is_not_a_change_of_the_task),
 	contract_test(test_cursor__each_tracker_is_given_back_its_own),
 	contract_test(test_cursor__moving_on_forgets_what_is_no_link),
+	contract_test(test_cursor__a_list_of_our_own_forgets_no_link),
 	contract_test(test_cursor__bad_input_is_refused),
 };
 
