@@ -159,9 +159,14 @@ static bool was_stopped_outside(const struct rec_effect *effect)
 	       effect->verdict.action != REC_NONE;
 }
 
+static bool is_own_success(const struct rec_effect *effect, enum rec_status status)
+{
+	return rec_status_success(status) && effect->own;
+}
+
 static const char *finish_name(const struct rec_effect *effect, enum rec_status status)
 {
-	if (rec_status_success(status) && effect->own)
+	if (is_own_success(effect, status))
 		return "BATCH_TASK_COMPLETED";
 	if (status == REC_BLOCKED && !effect->signalled)
 		return "BATCH_TASK_BLOCKED";
@@ -203,7 +208,11 @@ int rec_driver_event_finish(struct rec_driver *d, const struct rec_effect *effec
 		decision_fill(&event, effect->verdict, &effect->seen);
 	if (live && live->spawn_errno)
 		event.observation = rec_slice_of(strerrordesc_np(live->spawn_errno));
-	return rec_driver_event_add(d, &event, error);
+	int r = rec_driver_event_add(d, &event, error);
+	if (r || !d->options.finishing || !is_own_success(effect, status))
+		return r;
+	r = d->options.finishing(d->options.context, event.task_id, event.attempt, error);
+	return r ? rec_driver_unexpected(r, "finishing", error) : 0;
 }
 
 /* ---- Rings ---- */

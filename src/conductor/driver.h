@@ -41,6 +41,9 @@ struct rec_driver_options {
 	/* What was written to the audit log, once it is committed (without seq), and (without time too) what could not
 	 * be; for the terminal and logs. May be NULL. Must not call back. */
 	void (*tell)(void *context, const struct rec_event *event);
+	/* A task was finished by an attempt of its own. Called in the group that records it, so what is written to the
+	 * store here commits with that, or not at all (and is called again). 0 or a fault of the store. May be NULL. */
+	int (*finishing)(void *context, struct rec_slice task_id, int64_t attempt, struct rec_error *error);
 	void *context;
 };
 

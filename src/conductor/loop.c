@@ -171,12 +171,20 @@ static void tell(void *context, const struct rec_event *event)
 		driver->tell(driver->context, event);
 }
 
+static int finishing(void *context, struct rec_slice task_id, int64_t attempt, struct rec_error *error)
+{
+	struct loop *loop = context;
+	return rec_outside_finishing(loop->outside, task_id, attempt, error);
+}
+
 static int outside_open(struct loop *loop, struct rec_error *error)
 {
 	const struct rec_driver_options *driver = &loop->options->driver;
 	const struct rec_outside_options options = {
 		.store = driver->store,
 		.trackers = loop->options->trackers,
+		.slots = rec_shim_slots_table(loop->slots),
+		.host = driver->host,
 		.batch_id = driver->batch_id,
 		.interval_us = driver->reconcile_interval_us,
 		.close_issues = loop->options->close_issues,
@@ -276,6 +284,7 @@ static int run(struct loop *loop, struct rec_loop_result *ret_result, struct rec
 		rec_relook_woken(&loop->relook, now_us());
 	if (r == 0)
 		r = outside_open(loop, error);
+	driver.finishing = loop->outside ? finishing : NULL;
 	if (r == 0)
 		r = rec_driver_new(&driver, &loop->driver, error);
 	if (r == 0 && loop->options->begun)

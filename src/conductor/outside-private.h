@@ -4,10 +4,13 @@
 
 #include "base/clock.h"
 #include "conductor/outside.h"
+#include "engine/closing.h"
 #include "engine/sync.h"
 #include "tracker/report.h"
 
-#define FINISHED_MAX 10000u /* tasks whose items wait to be looked up; beyond that they stay open, with a warning */
+#define FINISHED_MAX                                                                                                   \
+	10000u /* tasks whose items wait to be looked up; beyond that they are found in the store later                \
+		*/
 
 /* One tracker, whose passes know of no other. */
 struct watched {
@@ -25,9 +28,10 @@ struct watched {
 
 /* An item that is being closed, or is to be. */
 struct closing {
-	char *task_id;
+	char *task_id, *batch_id; /* batch_id: that finished the task */
 	int64_t attempt;
-	char *url; /* NULL: not looked up yet */
+	char *url;                      /* NULL: not looked up yet */
+	char key[REC_SHA256_HEX_BYTES]; /* in the store, of one with an address */
 };
 
 struct rec_outside {
@@ -36,7 +40,9 @@ struct rec_outside {
 	const struct rec_clock *clock;
 	size_t count; /* of trackers */
 	struct watched *watched;
-	bool overrun;   /* FINISHED_MAX was met, which was told */
+	bool reload;    /* what is in the store is to be read: some of it is not known here */
+	bool ending;    /* the batch has ended */
+	bool left;      /* some is left there until its tracker can be asked again */
 	bool faulty;    /* the last pass was given up, which was told */
 	bool linked;    /* some link was seen, or nobody looks */
 	bool open_told; /* that items stay open */

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "conductor/outside-private.h"
 
+#define RELOAD_US INT64_C(100000) /* what is to be read waits for the disk, or for what is before it */
 #define FAULT_PAUSE_US (INT64_C(30) * 1000000)
 #define KEPT_AGAIN_US (INT64_C(300) * 1000000)
 #define TOLD_AGAIN_US (INT64_C(600) * 1000000) /* an outage that comes and goes is told so often */
@@ -203,6 +204,10 @@ static int answer_take(struct rec_outside *o, const struct rec_tracker_answer *a
 	if (!w->asked)
 		return 0; /* of a pass that was given up */
 	w->asked = !answer->last;
+	if (answer->reached && o->left) {
+		o->left = false;
+		o->reload = true;
+	}
 	int r = rec_sync_take(w->sync, 0, answer->observations, answer->count, error);
 	if (r == 0 && answer->last)
 		r = rec_sync_cursors(w->sync, 0, answer->cursors, answer->cursor_count, error);
@@ -244,6 +249,8 @@ int rec_outside_step(struct rec_outside *o, int64_t *ret_due_us, bool *ret_wrote
 	int64_t due_us = rec_trackers_due_us(o->options.trackers);
 	for (size_t i = 0; i < o->count; i++)
 		due_us = pass_due_us(o, i) < due_us ? pass_due_us(o, i) : due_us;
+	if (o->linked && o->reload && due_us > now_us + RELOAD_US)
+		due_us = now_us + RELOAD_US;
 	*ret_due_us = due_us;
 	*ret_wrote = wrote;
 	return r;
@@ -254,15 +261,20 @@ int rec_outside_fd(const struct rec_outside *o)
 	return rec_trackers_fd(o->options.trackers);
 }
 
+static bool is_closing(const struct rec_outside *o)
+{
+	return o->closing_count || o->finished_count || (o->linked && o->reload);
+}
+
 static void closing_await(struct rec_outside *o, int64_t limit_us)
 {
 	struct rec_error error;
 	int64_t until_us = rec_outside_now(o) + limit_us, due_us;
 	bool wrote;
 	for (;;) {
-		int r = o->closing_count || o->finished_count ? rec_outside_step(o, &due_us, &wrote, &error) : REC_END;
+		int r = is_closing(o) ? rec_outside_step(o, &due_us, &wrote, &error) : REC_END;
 		int64_t now_us = rec_outside_now(o);
-		if (r != 0 || now_us >= until_us || !(o->closing_count || o->finished_count))
+		if (r != 0 || now_us >= until_us || !is_closing(o))
 			return;
 		if (due_us > until_us)
 			due_us = until_us;
@@ -275,6 +287,7 @@ static void closing_await(struct rec_outside *o, int64_t limit_us)
 void rec_outside_finish(struct rec_outside *o, int64_t limit_us)
 {
 	o->options.interval_us = 0; /* no more passes */
+	o->ending = true;
 	closing_await(o, limit_us);
 	passes_end(o);
 }
@@ -296,6 +309,7 @@ int rec_outside_new(const struct rec_outside_options *options, struct rec_outsid
 	o->allocator = options->allocator;
 	o->clock = options->clock ? options->clock : &rec_clock_real;
 	o->linked = options->interval_us <= 0;
+	o->reload = true;
 	o->count = rec_trackers_count(options->trackers);
 	o->watched = rec_zalloc(o->allocator, o->count, sizeof *o->watched);
 	if (!o->watched) {

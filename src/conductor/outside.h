@@ -9,6 +9,7 @@
 #ifndef REC_CONDUCTOR_OUTSIDE_H
 #define REC_CONDUCTOR_OUTSIDE_H
 
+#include "conductor/slots.h"
 #include "store/store.h"
 #include "tracker/tracker.h"
 
@@ -17,7 +18,9 @@ struct rec_outside;
 struct rec_outside_options {
 	struct rec_store *store;       /* lent, open for writing: the driver's */
 	struct rec_trackers *trackers; /* lent */
-	struct rec_slice batch_id;     /* goes into the events; must outlive it */
+	struct rec_slots slots;        /* lent: who holds a batch; without ops, nothing is taken over from others */
+	struct rec_slice batch_id;     /* goes into the events; must outlive it, as host must */
+	struct rec_slice host;         /* on a store that hosts share: ours, as the driver's; else absent */
 	int64_t interval_us; /* between passes, of trackers without an interval of their own; 0: none are made */
 	bool close_issues;   /* close what is linked to a task that this batch finished; else only where the
 			      * task itself says so (auto_close_github_issue) */
@@ -47,8 +50,11 @@ struct rec_outside *rec_outside_free(struct rec_outside *o); /* NULL is fine; re
  * they cannot pass, the asking; they are told once. Negative: REC_E_NOMEM (call again), REC_E_CORRUPT, REC_E_BUG. */
 int rec_outside_step(struct rec_outside *o, int64_t *ret_due_us, bool *ret_wrote, struct rec_error *error);
 int rec_outside_fd(const struct rec_outside *o);
-/* The batch has finished a task by its own attempt: its item is to be closed, if that is wanted. For `tell` of the
- * driver: touches no store. */
+/* The batch is finishing a task by its own attempt: that its items are to be closed, if that is wanted, is written down
+ * in the group that is open. For `finishing` of the driver. 0, or a fault of the store. */
+int rec_outside_finishing(struct rec_outside *o, struct rec_slice task_id, int64_t attempt, struct rec_error *error);
+/* It has finished it, and that will last: the items are closed from now on. For `tell` of the driver: touches no
+ * store. */
 void rec_outside_finished(struct rec_outside *o, struct rec_slice task_id, int64_t attempt);
 /* The batch has ended: waits at most limit_us for items that are being closed. */
 void rec_outside_finish(struct rec_outside *o, int64_t limit_us);

@@ -322,6 +322,11 @@ static int slots_hold(void *self, struct rec_slice batch_id, struct rec_error *e
 	return 0;
 }
 
+static bool slots_holds(void *self, struct rec_slice batch_id)
+{
+	return held_find(self, batch_id) != NULL;
+}
+
 /* The file stays: removing it could leave two holders, one on the removed file. */
 static void slots_let_go(void *self, struct rec_slice batch_id)
 {
@@ -448,6 +453,7 @@ static const struct rec_slots_ops shim_slots_ops = {
 	.next = slots_next,
 	.hold = slots_hold,
 	.let_go = slots_let_go,
+		.holds = slots_holds,
 	.records = slots_records,
 	.adopt = slots_adopt,
 };

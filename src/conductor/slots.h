@@ -108,6 +108,8 @@ struct rec_slots_ops {
 	 * already); REC_CONFLICT: another living conductor has it. A hold ends with `let_go` or with the process. */
 	int (*hold)(void *self, struct rec_slice batch_id, struct rec_error *error);
 	void (*let_go)(void *self, struct rec_slice batch_id);
+	/* Is it held by this conductor? Needed only beside trackers (outside.h). */
+	bool (*holds)(void *self, struct rec_slice batch_id);
 	/* Every claim in records of slots, except those of living conductors other than this one. fn may not call back;
 	 * it returns 0 to go on. */
 	int (*records)(void *self, rec_slot_record_fn *fn, void *context, struct rec_error *error);

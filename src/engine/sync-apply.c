@@ -1,6 +1,7 @@
 /* sync-apply.c - writing what a pass has taken. Inside the group nobody else can write, so what is decided there on the
  * link and the task as they are then is what is written; what was decided before only says which links are worth it.
  */
+#include "engine/closing.h"
 #include "engine/moves.h"
 #include "engine/observation.h"
 #include "engine/sync-private.h"
@@ -108,6 +109,17 @@ static bool may_be_behind(const struct rec_sync *y, size_t tracker)
 	return of->moved || (y->scope == REC_SYNC_IDS && of->cursor_count > 0);
 }
 
+/* What is closed there needs no closing from here any more, also if a person opens it again. */
+static int closing_forget(struct applying *a, const struct rec_link *link, struct rec_error *error)
+{
+	char key[REC_SHA256_HEX_BYTES];
+	if (!link->gone && link->state != REC_OBSERVED_CLOSED && link->state != REC_OBSERVED_MERGED)
+		return 0;
+	if (rec_closing_key(link->task_id, link->url, a->y->allocator, key))
+		return rec_fail_nomem(error);
+	return rec_closing_drop(a->y->store, key, error);
+}
+
 static int link_write(struct applying *a, size_t i, struct rec_arena *arena, struct rec_observed_outcome *outcome,
 		      struct rec_error *error)
 {
@@ -122,6 +134,8 @@ static int link_write(struct applying *a, size_t i, struct rec_arena *arena, str
 	if (outcome->link.state != l->link.state || !rec_slice_equal(outcome->link.time, l->link.time))
 		outcome->link.observed_at = (struct rec_slice){NULL, 0}; /* now */
 	int r = rec_store_link_observed(a->y->store, &outcome->link, error);
+	if (r == 0)
+		r = closing_forget(a, &outcome->link, error);
 	if (r == 0 && rec_sync_keep_link(&a->y->arena, &outcome->link, &a->left[i]))
 		return rec_fail_nomem(error);
 	return r < 0 ? r : 0;

@@ -300,6 +300,46 @@ class Trackers(RunCase):
         batch.finish(0)
         self.assertEqual(self.close_requests(), [(URL + "6", f"reconciler:{batch.id}:b:1")])
 
+    def killed_while_closing(self):
+        """A batch that is done and dies before its tracker has answered: the first close hangs."""
+        self.configure(HELPER.replace('    answer = {', """    if request["method"] == "close" and not os.path.exists("closing"):
+        open("closing", "w").close()
+        import time
+        time.sleep(1000)
+    answer = {"""))
+        self.items(issue5="open", issue6="open")
+        self.linked(a=5, b=6)
+        worker = self.script('[ "$REC_TASK_ID" != b ]')
+        batch = self.batch("--close-issues", "--reconcile-interval", "50ms", worker=worker)
+        self.until(lambda: self.path("closing").exists(), "it is being closed")
+        batch.kill()
+        self.assert_stored(a="DONE")
+        return batch
+
+    def test_what_a_dead_conductor_did_not_close_is_closed_when_its_batch_goes_on(self):
+        batch = self.killed_while_closing()
+        self.resume(batch.id).finish(1)
+        self.assertEqual(self.close_requests(), [(URL + "5", f"reconciler:{batch.id}:a:1")] * 2)
+        self.assertEqual(len(self.events("TRACKER_ITEM_CLOSED", task_id="a", batch_id=batch.id, attempt=1)), 1)
+
+    def test_or_by_the_next_batch_whatever_that_wants_closed_and_once(self):
+        batch = self.killed_while_closing()
+        for task_id in ("c", "d"):
+            self.add_tasks(task_id)
+            self.batch("--reconcile-interval", "50ms", tasks=(task_id,)).finish(0)
+        self.assertEqual(self.close_requests(), [(URL + "5", f"reconciler:{batch.id}:a:1")] * 2)
+
+    def test_what_a_person_has_closed_and_opened_since_stays_open(self):
+        self.killed_while_closing()
+        self.items(issue5="closed", issue6="open")
+        self.reconciler("sync")
+        self.items(issue5="open", issue6="open")
+        self.reconciler("sync")
+        self.assert_stored(a="DONE")
+        self.add_tasks("c")
+        self.batch("--reconcile-interval", "50ms", tasks=("c",)).finish(0)
+        self.assertEqual(len(self.close_requests()), 1)
+
     def test_a_helper_that_cannot_close_leaves_it_open_with_one_warning(self):
         self.configure(HELPER.replace('"can_close": True', '"can_close": False'))
         self.items(issue5="open")
