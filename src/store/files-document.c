@@ -173,6 +173,16 @@ int rec_files_document(struct rec_slice text, struct rec_arena *arena, struct re
 	return document_read(&d, ret_root);
 }
 
+void rec_files_list_write(struct rec_buffer *out, const struct rec_files_node *list)
+{
+	rec_buffer_add_text(out, "[");
+	for (const struct rec_files_node *n = list->child; n; n = n->next) {
+		rec_buffer_add_text(out, n == list->child ? "" : ", ");
+		rec_json_write_string(out, n->text);
+	}
+	rec_buffer_add_text(out, "]");
+}
+
 struct rec_files_node *rec_files_member(const struct rec_files_node *object, const char *key)
 {
 	const struct rec_slice wanted = rec_slice_of(key);

@@ -45,11 +45,11 @@ static void key_write(struct rec_buffer *out, const struct rec_files_field *fiel
 	*first = false;
 }
 
-static void texts_write(struct rec_buffer *out, const struct rec_slice *texts, size_t count)
+void rec_files_texts_write(struct rec_buffer *out, const struct rec_slice *texts, size_t count, const char *between)
 {
 	rec_buffer_add_text(out, "[");
 	for (size_t i = 0; i < count; i++) {
-		rec_buffer_add_text(out, i ? "," : "");
+		rec_buffer_add_text(out, i ? between : "");
 		rec_json_write_string(out, texts[i]);
 	}
 	rec_buffer_add_text(out, "]");
@@ -84,7 +84,7 @@ static void field_write(struct rec_buffer *out, const struct rec_files_field *fi
 		if (!count)
 			return;
 		key_write(out, field, first);
-		texts_write(out, *(const struct rec_slice *const *)value, count);
+		rec_files_texts_write(out, *(const struct rec_slice *const *)value, count, ",");
 	} else {
 		int64_t number = number_of(field, value);
 		if (field->kind == REC_FILES_MAYBE ? !*(const bool *)more : number == 0)

@@ -146,13 +146,7 @@ static int take_list(struct taking *t, const struct rec_files_node *node, const 
 	if (!is_list_of_texts(node))
 		return warn_node(t, column, "is not a list of texts", node);
 	rec_buffer_init(&list, t->arena->allocator, SIZE_MAX / 2);
-	rec_buffer_add_text(&list, "[");
-	for (const struct rec_files_node *n = node->child; n; n = n->next) {
-		if (n != node->child)
-			rec_buffer_add_text(&list, ", ");
-		rec_json_write_string(&list, n->text);
-	}
-	rec_buffer_add_text(&list, "]");
+	rec_files_list_write(&list, node);
 	char *copy = list.failed ? NULL : rec_arena_strndup(t->arena, list.data, list.length);
 	if (copy)
 		*(struct rec_slice *)value = (struct rec_slice){copy, list.length};

@@ -22,16 +22,6 @@ static void put_integer(struct rec_buffer *out, int64_t value)
 	rec_buffer_printf(out, "%lld", (long long)value);
 }
 
-static void put_texts(struct rec_buffer *out, const struct rec_slice *texts, size_t count)
-{
-	rec_buffer_add_text(out, "[");
-	for (size_t i = 0; i < count; i++) {
-		rec_buffer_add_text(out, i ? ", " : "");
-		rec_json_write_string(out, texts[i]);
-	}
-	rec_buffer_add_text(out, "]");
-}
-
 /* A text that a list of texts would be read back as is written as that list, any other as a string. */
 static bool put_as_list(struct rec_buffer *out, struct rec_slice text)
 {
@@ -44,12 +34,7 @@ static bool put_as_list(struct rec_buffer *out, struct rec_slice text)
 	for (struct rec_files_node *n = list ? root->child : NULL; n; n = n->next)
 		list = list && n->type == REC_JSON_STRING;
 	if (list) {
-		rec_buffer_add_text(out, "[");
-		for (struct rec_files_node *n = root->child; n; n = n->next) {
-			rec_buffer_add_text(out, n == root->child ? "" : ", ");
-			rec_json_write_string(out, n->text);
-		}
-		rec_buffer_add_text(out, "]");
+		rec_files_list_write(out, root);
 		list = !out->failed &&
 		       rec_slice_equal((struct rec_slice){out->data + before, out->length - before}, text);
 		if (!list && !out->failed)
@@ -70,7 +55,7 @@ static void put_list(struct rec_buffer *out, struct rec_slice text)
 static void put_depends_on(struct rec_buffer *out, const struct rec_task *task)
 {
 	if (!task->depends_on_raw.data)
-		put_texts(out, task->depends_on, task->depends_on_count);
+		rec_files_texts_write(out, task->depends_on, task->depends_on_count, ", ");
 	else
 		put_text(out, task->depends_on_raw);
 }

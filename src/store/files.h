@@ -46,6 +46,8 @@ struct rec_files_node {
 int rec_files_document(struct rec_slice text, struct rec_arena *arena, struct rec_files_node **ret_root,
 		       struct rec_error *error);
 struct rec_files_node *rec_files_member(const struct rec_files_node *object, const char *key); /* or NULL */
+/* A list of texts as other stores have it: ["a", "b"]. */
+void rec_files_list_write(struct rec_buffer *out, const struct rec_files_node *list);
 
 /* ---- A task file as a task (files-task.c); pure ---- */
 
@@ -98,6 +100,8 @@ struct rec_files_record {
 	const struct rec_files_field *fields;
 	size_t count;
 };
+/* A list of texts as JSON, with that between two of them. */
+void rec_files_texts_write(struct rec_buffer *out, const struct rec_slice *texts, size_t count, const char *between);
 /* JSON on one line; what is absent, 0 or false is left out. */
 int rec_files_record_write(struct rec_buffer *out, const struct rec_files_record *type, const void *record);
 /* The line "WORD JSON". */
