@@ -4,6 +4,7 @@
 #include "conductor/driver-private.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 
 struct rec_now rec_driver_now(const struct rec_driver *d)
@@ -172,6 +173,12 @@ static enum rec_happening happening_of(enum rec_slot_event_kind kind)
 	return happenings[kind];
 }
 
+/* What no command is to blame for and what passes: processes, memory or descriptors are all in use. */
+static bool passes(int spawn_errno)
+{
+	return spawn_errno == EAGAIN || spawn_errno == ENOMEM || spawn_errno == EMFILE || spawn_errno == ENFILE;
+}
+
 static void slot_event_tell(struct rec_driver *d, const struct rec_slot_event *said)
 {
 	struct live *live = rec_driver_live_find(d, said->claim_id);
@@ -194,7 +201,7 @@ static void slot_event_tell(struct rec_driver *d, const struct rec_slot_event *s
 	}
 	if (said->kind == REC_SLOT_ENDED && said->not_executed) {
 		live->spawn_errno = said->code;
-		e.exit = (struct rec_exit){.code = 127, .signalled = said->signalled};
+		e.exit = (struct rec_exit){.code = passes(said->code) ? 75 : 127, .signalled = said->signalled};
 	}
 	e.task = live->task;
 	rec_driver_news_add(d, &e);

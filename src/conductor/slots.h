@@ -57,7 +57,8 @@ struct rec_slot_event {
 	int64_t claim_id;
 	/* ENDED */
 	bool by_signal;     /* `code` is a signal number, else an exit code */
-	bool not_executed;  /* the command could not be executed: `code` is the errno */
+	bool not_executed;  /* the command could not be executed: `code` is the errno; counts as exit 127, and as 75
+			     * (again  later) for want of processes, memory or descriptors */
 	bool signalled;     /* a stop reached it before it ended (whoever asked for it) */
 	int32_t code;       /* exit 143 and signal 15 are different things */
 	uint32_t survivors; /* descendants that had to be ended after the child */
