@@ -315,6 +315,7 @@ static void error_work(struct rec_helper *h)
 		if (n > 0) {
 			words_take(h, piece, (size_t)n);
 			taken += (size_t)n;
+			h->heard_bytes += (size_t)n;
 		} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
 			words_take(h, "\n", 1);
 			rec_close_fd(&h->error_fd);

@@ -9,7 +9,7 @@
 #include "base/error.h"
 
 #define REC_HELPER_WORDS_BYTES 160
-/* More than this between a request and its answer is no conversation but a flood. */
+/* More than this since the last request, words for people included, is no conversation but a flood. */
 #define REC_HELPER_FLOOD_BYTES (9u << 20)
 
 struct rec_helper {

@@ -138,6 +138,17 @@ static void cursors(void)
 	observe(more);
 }
 
+/* To people, for ever. */
+static void mutter(void)
+{
+	char words[4096];
+	fflush(stdout);
+	memset(words, 'm', sizeof words);
+	words[sizeof words - 1] = '\n';
+	while (write(STDERR_FILENO, words, sizeof words) > 0)
+		;
+}
+
 static void fetch(void)
 {
 	fetches++;
@@ -182,6 +193,8 @@ static void fetch(void)
 		observe("");
 	if (strcmp(mode, "one-shot") == 0)
 		exit(0);
+	if (strcmp(mode, "mutter") == 0)
+		mutter();
 	if (strcmp(mode, "half") == 0)
 		close(STDOUT_FILENO);
 	fflush(stdout);

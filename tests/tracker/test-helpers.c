@@ -2,6 +2,7 @@
 #include "driving.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,6 +190,23 @@ static void test_helpers__one_whose_line_never_ends_is_unreachable(void **state)
 static void test_helpers__one_that_floods_is_unreachable(void **state)
 {
 	fails(state, "flood", "answers what it was not asked");
+}
+
+/* Nothing is asked of it any more, and yet it would be read for ever. */
+static void test_helpers__one_that_never_stops_talking_to_people_is_ended(void **state)
+{
+	struct rec_error error;
+	struct driving *d = driving_of(state, "mutter");
+	assert_int_equal(driving_ask(d, 1, 3, false), 0);
+	assert_true(driving_run(d, -1));
+	driving_assert_open(d, 3);
+	for (int i = 0; i < 10000 && driving_health(d)->state == REC_TRACKER_REACHED; i++) {
+		struct pollfd wait = {.fd = rec_trackers_fd(d->t), .events = POLLIN};
+		assert_true(poll(&wait, 1, 20000) > 0);
+		assert_int_equal(rec_trackers_step(d->t, d->now_us, &error), 0);
+	}
+	assert_int_equal(driving_health(d)->state, REC_TRACKER_DOWN);
+	assert_non_null(strstr(driving_health(d)->problem, "said more than it may"));
 }
 
 static void test_helpers__one_that_exits_at_once_is_unreachable_and_quoted(void **state)
@@ -463,6 +481,8 @@ int main(int count, char **arguments)
 		cmocka_unit_test_teardown(test_helpers__one_that_exits_at_once_is_unreachable_and_quoted,
 					  driving_teardown),
 		cmocka_unit_test_teardown(test_helpers__what_is_quoted_holds_no_secret_and_no_control_character,
+					  driving_teardown),
+		cmocka_unit_test_teardown(test_helpers__one_that_never_stops_talking_to_people_is_ended,
 					  driving_teardown),
 		cmocka_unit_test_teardown(test_helpers__what_is_told_of_a_link_or_a_close_holds_no_secret,
 					  driving_teardown),
