@@ -92,6 +92,8 @@ static int link_keep(void *context, const struct rec_link *link)
 		return 0;
 	if (rec_trackers_find(links->o->options.trackers, url) == REC_TRACKER_NONE)
 		return 0;
+	if (url.length > REC_LINK_URL_BYTES_MAX || !rec_utf8_valid(url))
+		return 0; /* others may have written it; no store would take it */
 	if (links->count == LINKS_MAX)
 		return REC_END;
 	struct open_link *kept = &links->items[links->count];
@@ -125,7 +127,7 @@ static int links_read(const struct rec_outside *o, struct rec_slice task_id, boo
 int rec_outside_finishing(struct rec_outside *o, struct rec_slice task_id, int64_t attempt, struct rec_error *error)
 {
 	struct open_links links;
-	if (o->counts.passes && !o->linked)
+	if (!o->keeps || (o->counts.passes && !o->linked))
 		return 0;
 	int r = links_read(o, task_id, true, &links, error);
 	for (size_t i = 0; i < links.count && r == 0; i++) {
@@ -139,7 +141,14 @@ int rec_outside_finishing(struct rec_outside *o, struct rec_slice task_id, int64
 		r = rec_closing_put(o->options.store, &c, error);
 	}
 	rec_arena_release(&links.arena);
-	return r == REC_E_UNSUPPORTED || r == REC_E_UNINITIALISED ? 0 : r;
+	return r;
+}
+
+/* Tried with one that is not there, before a group depends on it: a write that fails takes its whole group back. */
+bool rec_outside_keeps(const struct rec_outside *o)
+{
+	int r = rec_closing_drop(o->options.store, "none", NULL);
+	return r != REC_E_UNSUPPORTED && r != REC_E_UNINITIALISED;
 }
 
 /* ---- What is in the store ----------------------------------------------------------------------- */
@@ -338,11 +347,9 @@ int rec_outside_close_ask(struct rec_outside *o, int64_t now_us, struct rec_erro
 
 /* ---- What came of it ---------------------------------------------------------------------------- */
 
-/* A store that keeps no such list has nothing to lose. */
 static int closing_drop(struct rec_outside *o, const struct closing *c, struct rec_error *error)
 {
-	int r = rec_closing_drop(o->options.store, c->key, error);
-	return r == REC_E_UNSUPPORTED || r == REC_E_UNINITIALISED ? 0 : r;
+	return o->keeps ? rec_closing_drop(o->options.store, c->key, error) : 0;
 }
 
 static struct rec_event closed_event(const struct rec_outside *o, const struct closing *c,

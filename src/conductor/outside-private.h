@@ -41,6 +41,7 @@ struct rec_outside {
 	size_t count; /* of trackers */
 	struct watched *watched;
 	bool reload;    /* what is in the store is to be read: some of it is not known here */
+	bool keeps;     /* the store can keep what is to be closed */
 	bool ending;    /* the batch has ended */
 	bool left;      /* some is left there until its tracker can be asked again */
 	bool faulty;    /* the last pass was given up, which was told */
@@ -58,6 +59,7 @@ void rec_outside_warn(const struct rec_outside *o, const char *source, const cha
 /* outside-close.c: what is finished here is closed there */
 int rec_outside_close_ask(struct rec_outside *o, int64_t now_us, struct rec_error *error);
 int rec_outside_closed(struct rec_outside *o, const struct rec_tracker_answer *answer, struct rec_error *error);
+bool rec_outside_keeps(const struct rec_outside *o);
 void rec_outside_close_release(struct rec_outside *o);
 
 #endif

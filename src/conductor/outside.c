@@ -309,7 +309,8 @@ int rec_outside_new(const struct rec_outside_options *options, struct rec_outsid
 	o->allocator = options->allocator;
 	o->clock = options->clock ? options->clock : &rec_clock_real;
 	o->linked = options->interval_us <= 0;
-	o->reload = true;
+	o->keeps = rec_outside_keeps(o);
+	o->reload = o->keeps;
 	o->count = rec_trackers_count(options->trackers);
 	o->watched = rec_zalloc(o->allocator, o->count, sizeof *o->watched);
 	if (!o->watched) {

@@ -158,6 +158,14 @@ class Trackers(RunCase):
             connection.executescript("DROP TABLE rec_links; DROP TABLE rec_cursors;")
         self.fails("init", doctor=1)
 
+    def test_and_ends_no_attempt_whose_issue_was_to_be_closed(self):
+        self.configure()
+        self.linked(a=5)
+        with contextlib.closing(sqlite3.connect(self.store)) as connection:
+            connection.executescript("DROP TABLE rec_links; DROP TABLE rec_cursors;")
+        self.run_batch("--close-issues", "--reconcile-interval", "0")
+        self.assert_stored(a="DONE")
+
     # ---- Speed ---------------------------------------------------------------------------------
 
     def reaction(self, count=15):
