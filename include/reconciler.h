@@ -529,8 +529,8 @@ enum rec_export_form {
 	REC_EXPORT_LINES = 1, /* a JSON object a line */
 };
 typedef int rec_write_callback(void *context, const char *bytes, size_t length);
-/* Writes tasks as JSON, blockers and links included. ids NULL: all, in id order. Streams. REC_NOT_FOUND: one of the ids does not exist; what was
- * written until then is incomplete. */
+/* Writes tasks as JSON, blockers and links included. ids NULL: all, in id order. Streams. REC_NOT_FOUND: one of the ids
+ * does not exist; what was written until then is incomplete. */
 REC_PUBLIC int rec_export(struct reconciler *reconciler, const char *const *ids, size_t id_count,
 			  enum rec_export_form form, rec_write_callback *callback, void *context,
 			  struct rec_error *error);

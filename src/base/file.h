@@ -9,8 +9,8 @@
 #include "base/error.h"
 
 /* Appends the whole file to out, or nothing; "-" is a file's name here. REC_E_LIMIT over bytes_max, REC_E_INVALID
- * for a directory, REC_NOT_FOUND if it does not exist (no error is filled in). A FIFO that nobody writes to is empty; one
- * with a writer is waited for. */
+ * for a directory, REC_NOT_FOUND if it does not exist (no error is filled in). A FIFO that nobody writes to is empty;
+ * one with a writer is waited for. */
 int rec_file_read(const char *path, size_t bytes_max, struct rec_buffer *out, struct rec_error *error);
 /* Writes a temporary name in the same directory, fsync, rename, fsync of the directory. At every moment the path
  * holds the old content or the new, whole; a failure leaves no temporary file. (If only the last fsync fails,

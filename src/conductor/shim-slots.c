@@ -453,7 +453,7 @@ static const struct rec_slots_ops shim_slots_ops = {
 	.next = slots_next,
 	.hold = slots_hold,
 	.let_go = slots_let_go,
-		.holds = slots_holds,
+	.holds = slots_holds,
 	.records = slots_records,
 	.adopt = slots_adopt,
 };

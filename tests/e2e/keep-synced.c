@@ -1,5 +1,5 @@
-/* keep-synced.c - preloaded into the command: after each fdatasync of an SQLite log, a copy FILE.synced of what is durable
- * by that, so that a test can take the rest away as a loss of power would. Not a part of the product. */
+/* keep-synced.c - preloaded into the command: after each fdatasync of an SQLite log, a copy FILE.synced of what is
+ * durable by that, so that a test can take the rest away as a loss of power would. Not a part of the product. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
