@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "core/record.h"
 
-#define OUTPUT_FLUSH_BYTES (1u << 20)
+#define OUTPUT_FLUSH_BYTES (1u << 16)
 #define OUTPUT_RECORD_BYTES_MAX (1u << 30) /* one object: a task with its texts and blockers */
 
 enum style {
