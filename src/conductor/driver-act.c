@@ -316,8 +316,6 @@ static int store_do(struct rec_driver *d, const struct rec_effect *effect, struc
 		return effect->status == REC_BLOCKED ? requeue_do(d, effect, error) : tell_do(d, effect, error);
 	case REC_EFFECT_EVENT:
 		return rec_driver_event_ring(d, effect, error);
-	case REC_EFFECT_CLAIM:
-		return rec_driver_claim(d, effect, error);
 	default:
 		return tell_do(d, effect, error);
 	}
@@ -350,9 +348,10 @@ int rec_driver_counts_put(struct rec_driver *d, struct rec_error *error)
 static int group_fill(struct rec_driver *d, const struct rec_plan *plan, struct rec_error *error)
 {
 	int r = joined_put(d, error);
-	for (unsigned kind = REC_EFFECT_STORE; kind < REC_EFFECT_COUNT; kind++)
+	for (unsigned kind = REC_EFFECT_STORE; kind < REC_EFFECT_CLAIM; kind++)
 		for (size_t i = 0; !r && i < plan->buckets[kind].count; i++)
 			r = store_do(d, &plan->buckets[kind].items[i], error);
+	r = r ? r : rec_driver_claim(d, &plan->buckets[REC_EFFECT_CLAIM], error);
 	return r ? r : rec_driver_counts_put(d, error);
 }
 

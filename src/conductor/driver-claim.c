@@ -1,5 +1,6 @@
-/* driver-claim.c - one claim, inside a group: the task is read once more and must still be what the machine thinks,
- * then the claim is written, then the slot's record; the commit makes it true. */
+/* driver-claim.c - the claims of a group: the tasks are read once more and must still be what the machine thinks, then
+ * the claims are written, then the slots' records; the commit makes it true. All of them at once, so that a server is
+ * asked twice, however many slots are free. */
 #include "conductor/driver-private.h"
 
 static int claim_result(struct rec_driver *d, const struct rec_effect *effect, enum rec_happening kind,
@@ -43,23 +44,22 @@ static int dependencies_met(struct rec_driver *d, const struct rec_task *task, b
 }
 
 /* 0; REC_CONFLICT: not any more. */
-static int claim_check(struct rec_driver *d, struct rec_slice id, struct rec_task *task, struct rec_error *error)
+static int claim_check(struct rec_driver *d, const struct rec_task *task, struct rec_error *error)
 {
 	bool met = true;
-	int r = rec_store_get(d->store, id, &d->arena, task, error);
-	if (r)
-		return r == REC_NOT_FOUND ? REC_CONFLICT : r;
+	if (!task->id.data) /* deleted */
+		return REC_CONFLICT;
 	if (rec_planted(d->options.machine.planted, REC_PLANTED_NO_RECHECK))
 		return 0;
 	if (!may_be_claimed(d, task))
 		return REC_CONFLICT;
-	r = dependencies_met(d, task, &met, error);
+	int r = dependencies_met(d, task, &met, error);
 	return r ? r : met ? 0 : REC_CONFLICT;
 }
 
 /* ---- Claiming ---- */
 
-static int slot_prepare(struct rec_driver *d, const struct rec_effect *effect, const struct rec_claim *claim,
+static int slot_prepare(struct rec_driver *d, const struct rec_effect *effect, const struct rec_claimed *claim,
 			const struct rec_task *task, struct rec_error *error)
 {
 	const struct rec_slots *slots = &d->options.slots;
@@ -74,7 +74,7 @@ static int slot_prepare(struct rec_driver *d, const struct rec_effect *effect, c
 	return slots->ops->prepare(slots->self, effect->slot, &order, error);
 }
 
-static int claimed_note(struct rec_driver *d, const struct rec_effect *effect, const struct rec_claim *claim,
+static int claimed_note(struct rec_driver *d, const struct rec_effect *effect, const struct rec_claimed *claim,
 			struct rec_error *error)
 {
 	void *claimed = d->claimed;
@@ -91,7 +91,7 @@ static int claimed_note(struct rec_driver *d, const struct rec_effect *effect, c
 	return 0;
 }
 
-static int claim_tell(struct rec_driver *d, const struct rec_effect *effect, const struct rec_claim *claim,
+static int claim_tell(struct rec_driver *d, const struct rec_effect *effect, const struct rec_claimed *claim,
 		      struct rec_error *error)
 {
 	struct rec_effect with_attempt = *effect;
@@ -125,29 +125,91 @@ static int claim_give_up(struct rec_driver *d, const struct rec_effect *effect, 
 	return r ? r : claim_result(d, effect, REC_ON_CLAIM_FAILED, error);
 }
 
-int rec_driver_claim(struct rec_driver *d, const struct rec_effect *effect, struct rec_error *error)
+/* It is claimed: the slot must take it. */
+static int claim_take(struct rec_driver *d, const struct rec_effect *effect, const struct rec_claimed *claim,
+		      const struct rec_task *task, struct rec_error *error)
 {
-	struct rec_task task;
 	struct rec_error problem = {0};
-	struct rec_claim claim = {
-		.task_id = rec_machine_id(d->m, effect->task),
+	int r = claimed_note(d, effect, claim, error);
+	if (r)
+		return r;
+	r = slot_prepare(d, effect, claim, task, &problem);
+	if (r == REC_E_NOMEM)
+		return rec_fail_nomem(error);
+	if (r)
+		return claim_give_up(d, effect, claim->claim_id, &problem, error);
+	return claim_tell(d, effect, claim, error);
+}
+
+/* ---- All claims of a group ---- */
+
+struct claiming {
+	const struct rec_effect *effects; /* of the bucket; places[i] is the i-th of those that are left */
+	size_t count, *places;
+	struct rec_slice *ids;
+	struct rec_task *tasks;
+	struct rec_claimed *claims;
+};
+
+static int claiming_init(struct rec_driver *d, struct claiming *c, const struct rec_effects *bucket,
+			 struct rec_error *error)
+{
+	size_t count = bucket->count;
+	*c = (struct claiming){
+		.count = count,
+		.places = rec_arena_alloc(&d->arena, count * sizeof *c->places),
+		.effects = bucket->items,
+		.ids = rec_arena_alloc(&d->arena, count * sizeof *c->ids),
+		.tasks = rec_arena_alloc(&d->arena, count * sizeof *c->tasks),
+		.claims = rec_arena_alloc(&d->arena, count * sizeof *c->claims),
+	};
+	if (!c->places || !c->ids || !c->tasks || !c->claims)
+		return rec_fail_nomem(error);
+	for (size_t i = 0; i < count; i++) {
+		c->places[i] = i;
+		c->ids[i] = rec_machine_id(d->m, bucket->items[i].task);
+	}
+	return 0;
+}
+
+/* Leaves those that may still be claimed. */
+static int claiming_check(struct rec_driver *d, struct claiming *c, struct rec_error *error)
+{
+	size_t kept = 0;
+	int r = rec_store_get_many(d->store, c->ids, c->count, &d->arena, c->tasks, error);
+	for (size_t i = 0; r == 0 && i < c->count; i++) {
+		r = claim_check(d, &c->tasks[i], error);
+		if (r == REC_CONFLICT) {
+			r = claim_result(d, &c->effects[c->places[i]], REC_ON_CLAIM_LOST, error);
+			continue;
+		}
+		c->places[kept] = c->places[i];
+		c->ids[kept] = c->ids[i];
+		c->tasks[kept++] = c->tasks[i];
+	}
+	c->count = kept;
+	return r;
+}
+
+int rec_driver_claim(struct rec_driver *d, const struct rec_effects *bucket, struct rec_error *error)
+{
+	struct claiming c;
+	const struct rec_claim like = {
 		.batch_id = d->options.batch_id,
 		.owner = d->options.owner,
 		.child_owns_run = d->options.child_owns_run,
 	};
-	int r = claim_check(d, claim.task_id, &task, error);
-	r = r ? r : rec_store_claim(d->store, &claim, NULL, error);
-	if (r > 0)
-		return claim_result(d, effect, REC_ON_CLAIM_LOST, error);
-	r = r ? r : claimed_note(d, effect, &claim, error);
+	int r = bucket->count ? claiming_init(d, &c, bucket, error) : REC_END;
 	if (r)
-		return r;
-	int prepared = slot_prepare(d, effect, &claim, &task, &problem);
-	if (prepared == REC_E_NOMEM)
-		return rec_fail_nomem(error);
-	if (prepared)
-		return claim_give_up(d, effect, claim.claim_id, &problem, error);
-	return claim_tell(d, effect, &claim, error);
+		return r == REC_END ? 0 : r;
+	r = claiming_check(d, &c, error);
+	r = r ? r : rec_store_claim_many(d->store, &like, c.ids, c.count, c.claims, error);
+	for (size_t i = 0; r == 0 && i < c.count; i++) {
+		const struct rec_effect *effect = &c.effects[c.places[i]];
+		r = c.claims[i].result ? claim_result(d, effect, REC_ON_CLAIM_LOST, error)
+				       : claim_take(d, effect, &c.claims[i], &c.tasks[i], error);
+	}
+	return r;
 }
 
 /* ---- The group was rolled back ---- */

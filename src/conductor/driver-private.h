@@ -197,8 +197,8 @@ int rec_driver_row_put(struct rec_driver *d, const struct rec_effect *effect, en
 		       struct rec_slice batch_id, struct rec_error *error);
 /* The batch's row of what reconciliation did, if that has changed. */
 int rec_driver_counts_put(struct rec_driver *d, struct rec_error *error);
-/* The claim of one effect: row, record, event, result. */
-int rec_driver_claim(struct rec_driver *d, const struct rec_effect *effect, struct rec_error *error);
+/* The claims of a group: rows, records, events, results. */
+int rec_driver_claim(struct rec_driver *d, const struct rec_effects *bucket, struct rec_error *error);
 /* Forgets what was prepared for a group that was rolled back; after a failed commit it is unsure. */
 void rec_driver_claims_undo(struct rec_driver *d, bool unsure);
 

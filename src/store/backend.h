@@ -42,6 +42,9 @@ struct rec_store_ops {
 						   * by the wrapper on failure */
 	int (*get)(struct rec_store *s, struct rec_slice id, struct rec_arena *arena, struct rec_task *out,
 		   struct rec_error *error);
+	/* may: where one question is cheaper than several; `out` is all zero, and so stays what is not there */
+	int (*get_many)(struct rec_store *s, const struct rec_slice *ids, size_t count, struct rec_arena *arena,
+			struct rec_task *out, struct rec_error *error);
 	int (*list)(struct rec_store *s, const struct rec_list_options *options, rec_task_fn *fn, void *context,
 		    struct rec_error *error);
 	int (*find_prefix)(struct rec_store *s, bool blockers, struct rec_slice prefix, struct rec_arena *arena,
@@ -93,6 +96,11 @@ struct rec_store_ops {
 	 * *now), REC_EXISTS; the task's parent into `arena` (data == NULL: none), which the wrapper rolls up */
 	int (*claim)(struct rec_store *s, struct rec_claim *claim, struct rec_arena *arena,
 		     struct rec_slice *ret_parent, enum rec_status *now, struct rec_error *error);
+	/* may, with claim: several at once, as rec_store_claim_many; parents[i] as of claim, absent and all of ret zero
+	 * beforehand */
+	int (*claim_many)(struct rec_store *s, const struct rec_claim *like, const struct rec_slice *ids, size_t count,
+			  struct rec_arena *arena, struct rec_slice *parents, struct rec_claimed *ret,
+			  struct rec_error *error);
 	/* removes the claim, records the attempt (finish) or frees its number and forgets the blockers it recorded
 	 * (release: finish == NULL), closes or removes the runs row; gives the task id. REC_NOT_FOUND */
 	int (*claim_end)(struct rec_store *s, int64_t claim_id, const struct rec_finish *finish,

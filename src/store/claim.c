@@ -18,30 +18,27 @@ static int as_looked(int r, struct rec_error *error)
 }
 
 /* The claim first: where there is one already, nothing has been written yet. */
-static int claim_write(struct rec_store *s, struct rec_claim *claim, struct rec_slice parent, struct rec_error *error)
+static int claim_write(struct rec_store *s, struct rec_claim *claim, struct rec_error *error)
 {
 	enum rec_status now;
 	int r = s->ops->claim_add(s, claim, error);
-	if (r == 0)
-		r = as_looked(s->ops->write_status(s, claim->task_id, REC_READY, REC_IN_PROGRESS, &now, error), error);
-	if (r == 0 && parent.data)
-		r = rec_rollup_from(s, claim->task_id, parent, s->on_rollup, s->rollup_context, error);
-	return r;
+	return r ? r
+		 : as_looked(s->ops->write_status(s, claim->task_id, REC_READY, REC_IN_PROGRESS, &now, error), error);
 }
 
-static int claim_row(struct rec_store *s, struct rec_claim *claim, struct rec_arena *arena, enum rec_status *now,
-		     struct rec_error *error)
+/* Without the roll-up. */
+static int claim_row(struct rec_store *s, struct rec_claim *claim, struct rec_arena *arena,
+		     struct rec_slice *ret_parent, enum rec_status *now, struct rec_error *error)
 {
-	struct rec_slice parent = {0};
-	int r;
-	if (!s->ops->claim) {
-		r = claim_look(s, claim->task_id, arena, &parent, now, error);
-		return r ? r : claim_write(s, claim, parent, error);
-	}
-	r = s->ops->claim(s, claim, arena, &parent, now, error);
-	if (r == 0 && parent.data)
-		r = rec_rollup_from(s, claim->task_id, parent, s->on_rollup, s->rollup_context, error);
-	return r;
+	if (s->ops->claim)
+		return s->ops->claim(s, claim, arena, ret_parent, now, error);
+	int r = claim_look(s, claim->task_id, arena, ret_parent, now, error);
+	return r ? r : claim_write(s, claim, error);
+}
+
+static int claim_rollup(struct rec_store *s, struct rec_slice id, struct rec_slice parent, struct rec_error *error)
+{
+	return parent.data ? rec_rollup_from(s, id, parent, s->on_rollup, s->rollup_context, error) : 0;
 }
 
 int rec_store_claim(struct rec_store *s, struct rec_claim *claim, enum rec_status *ret_now, struct rec_error *error)
@@ -49,6 +46,7 @@ int rec_store_claim(struct rec_store *s, struct rec_claim *claim, enum rec_statu
 	bool own;
 	char time[REC_TIMESTAMP_BYTES];
 	enum rec_status now = REC_STATUS_ABSENT;
+	struct rec_slice parent = {0};
 	struct rec_arena arena;
 	int r = rec_write_enter(s, &own, error);
 	if (r < 0)
@@ -59,7 +57,9 @@ int rec_store_claim(struct rec_store *s, struct rec_claim *claim, enum rec_statu
 	r = rec_argument_claim(claim, error);
 	rec_arena_init(&arena, s->allocator);
 	if (r == 0)
-		r = claim_row(s, &complete, &arena, &now, error);
+		r = claim_row(s, &complete, &arena, &parent, &now, error);
+	if (r == 0)
+		r = claim_rollup(s, complete.task_id, parent, error);
 	rec_arena_release(&arena);
 	r = rec_write_leave(s, "claim", own, r, REC_MAY(REC_NOT_FOUND) | REC_MAY(REC_CONFLICT) | REC_MAY(REC_EXISTS),
 			    error);
@@ -70,6 +70,73 @@ int rec_store_claim(struct rec_store *s, struct rec_claim *claim, enum rec_statu
 		claim->attempt = complete.attempt;
 	}
 	return r;
+}
+
+/* ---- Several ---- */
+
+static int claim_rows(struct rec_store *s, const struct rec_claim *like, const struct rec_slice *ids, size_t count,
+		      struct rec_arena *arena, struct rec_slice *parents, struct rec_claimed *ret,
+		      struct rec_error *error)
+{
+	enum rec_status now;
+	if (s->ops->claim_many && count > 1)
+		return s->ops->claim_many(s, like, ids, count, arena, parents, ret, error);
+	for (size_t i = 0; i < count; i++) {
+		struct rec_claim one = *like;
+		one.task_id = ids[i];
+		int r = claim_row(s, &one, arena, &parents[i], &now, error);
+		if (r < 0)
+			return r;
+		ret[i] = (struct rec_claimed){r, r ? 0 : one.attempt, r ? 0 : one.claim_id};
+	}
+	return 0;
+}
+
+static int claim_all(struct rec_store *s, const struct rec_claim *like, const struct rec_slice *ids, size_t count,
+		     struct rec_claimed *ret, struct rec_error *error)
+{
+	struct rec_arena arena;
+	struct rec_slice *parents = rec_zalloc(s->allocator, count, sizeof *parents);
+	if (!parents)
+		return rec_fail_nomem(error);
+	rec_arena_init(&arena, s->allocator);
+	memset(ret, 0, count * sizeof *ret);
+	int r = claim_rows(s, like, ids, count, &arena, parents, ret, error);
+	for (size_t i = 0; r == 0 && i < count; i++)
+		if (ret[i].result == 0)
+			r = claim_rollup(s, ids[i], parents[i], error);
+	rec_arena_release(&arena);
+	rec_free(s->allocator, parents);
+	return r;
+}
+
+static int arguments_claim(const struct rec_claim *like, const struct rec_slice *ids, size_t count,
+			   struct rec_error *error)
+{
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		struct rec_claim one = *like;
+		one.task_id = ids[i];
+		r = rec_argument_claim(&one, error);
+	}
+	return r;
+}
+
+int rec_store_claim_many(struct rec_store *s, const struct rec_claim *like, const struct rec_slice *ids, size_t count,
+			 struct rec_claimed *ret, struct rec_error *error)
+{
+	bool own;
+	char time[REC_TIMESTAMP_BYTES];
+	int r = rec_write_enter(s, &own, error);
+	if (r < 0)
+		return r;
+	struct rec_claim complete = *like;
+	if (!complete.claimed_at.data)
+		complete.claimed_at = rec_store_now(s, time);
+	r = arguments_claim(&complete, ids, count, error);
+	if (r == 0 && count)
+		r = claim_all(s, &complete, ids, count, ret, error);
+	return rec_write_leave(s, "claim", own, r, 0, error);
 }
 
 /* The end of an attempt moves a task only if nobody else has. */

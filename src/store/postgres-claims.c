@@ -68,6 +68,58 @@ int rec_postgres_claim(struct rec_store *store, struct rec_claim *claim, struct 
 	return r;
 }
 
+/* ---- Several claims ---- */
+
+/* What the row of a place says: the status and parent of its task, its claim if there is a new one, and its attempt. */
+static int many_row(struct rec_postgres *s, const PGresult *rows, int i, struct rec_arena *arena,
+		    struct rec_slice *ret_parent, struct rec_claimed *ret, struct rec_error *error)
+{
+	bool ready = rec_status_parse(rec_postgres_text(s, rows, i, 1)) == REC_READY;
+	if (!ready || rec_postgres_null(s, rows, i, 4)) {
+		bool claimed_before = ready && rec_postgres_null(s, rows, i, 3);
+		ret->result = claimed_before ? REC_EXISTS : REC_CONFLICT;
+		return 0;
+	}
+	struct rec_slice parent = rec_postgres_text(s, rows, i, 2);
+	struct rec_slice *const one[] = {&parent, NULL};
+	int r = rec_postgres_keep(arena, one, error);
+	*ret_parent = parent;
+	*ret = (struct rec_claimed){.claim_id = rec_postgres_number(s, rows, i, 3),
+				    .attempt = (uint32_t)rec_postgres_number(s, rows, i, 4)};
+	if (ret->claim_id > s->counters.claim_id)
+		s->counters.claim_id = ret->claim_id;
+	return r;
+}
+
+int rec_postgres_claim_many(struct rec_store *store, const struct rec_claim *like, const struct rec_slice *ids,
+			    size_t count, struct rec_arena *arena, struct rec_slice *parents, struct rec_claimed *ret,
+			    struct rec_error *error)
+{
+	struct rec_postgres *s = rec_postgres_of(store);
+	struct rec_postgres_arguments a = {0};
+	struct rec_buffer bytes;
+	PGresult *rows = NULL;
+	char time[REC_TIMESTAMP_BYTES];
+	rec_postgres_put_number(&a, s->counters.claim_id);
+	int r = rec_postgres_put_texts(s, &a, ids, count, &bytes, error);
+	rec_postgres_put_text(&a, like->batch_id);
+	rec_postgres_put_text(&a, like->owner);
+	rec_postgres_put_text(&a, like->claimed_at);
+	rec_postgres_put_bool(&a, like->child_owns_run);
+	rec_postgres_put_text(&a, rec_store_now(store, time));
+	if (r == 0)
+		r = rec_postgres_run(s, REC_POSTGRES_CLAIM_INSERT_MANY, &a, &rows, error);
+	for (size_t i = 0; i < count; i++)
+		ret[i].result = REC_NOT_FOUND;
+	for (int i = 0, end = r == 0 ? s->pq.PQntuples(rows) : 0; r == 0 && i < end; i++) {
+		int64_t place = rec_postgres_number(s, rows, i, 0) - 1;
+		r = many_row(s, rows, i, arena, &parents[place], &ret[place], error);
+	}
+	rec_postgres_clear(s, rows);
+	rec_buffer_release(&bytes);
+	return r;
+}
+
 /* ---- The end of a claim ---- */
 
 static void put_finish(struct rec_postgres_arguments *a, const struct rec_finish *finish, int64_t now_us)

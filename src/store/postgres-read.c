@@ -49,19 +49,18 @@ struct getting {
 	struct rec_task task;
 };
 
-static int get_rows(struct rec_postgres *s, const PGresult *rows, struct getting *get, struct rec_error *error)
+/* From the rows `first` to before `end`, at least one. */
+static int get_rows(struct rec_postgres *s, const PGresult *rows, int first, int end, struct rec_arena *arena,
+		    struct rec_task *task, struct rec_error *error)
 {
 	struct blocker_list list = {0};
-	int count = s->pq.PQntuples(rows);
-	if (count == 0)
-		return REC_NOT_FOUND;
-	int r = rec_postgres_task_row(s, rows, 0, get->arena, &get->task, error);
+	int r = rec_postgres_task_row(s, rows, first, arena, task, error);
 	if (r == 0)
-		r = rec_postgres_task_keep(get->arena, &get->task, error);
-	for (int i = 0; r == 0 && i < count; i++)
-		r = row_blocker(s, rows, i, get->arena, &list, error);
-	get->task.blockers = list.items;
-	get->task.blocker_count = list.count;
+		r = rec_postgres_task_keep(arena, task, error);
+	for (int i = first; r == 0 && i < end; i++)
+		r = row_blocker(s, rows, i, arena, &list, error);
+	task->blockers = list.items;
+	task->blocker_count = list.count;
 	return r;
 }
 
@@ -85,8 +84,9 @@ static int get_body(struct rec_postgres *s, void *context, struct rec_error *err
 	PGresult *rows = NULL;
 	rec_postgres_put_text(&a, get->id);
 	int r = rec_postgres_run(s, REC_POSTGRES_TASK_GET, &a, &rows, error);
+	int count = r == 0 ? s->pq.PQntuples(rows) : 0;
 	if (r == 0)
-		r = get_rows(s, rows, get, error);
+		r = count ? get_rows(s, rows, 0, count, get->arena, &get->task, error) : REC_NOT_FOUND;
 	rec_postgres_clear(s, rows);
 	if (r == 0 && s->in_group)
 		note_seen(&s->seen, &get->task);
@@ -101,6 +101,45 @@ int rec_postgres_get(struct rec_store *store, struct rec_slice id, struct rec_ar
 	if (r == 0)
 		*out = get.task;
 	return r;
+}
+
+/* ---- get_many ---- */
+
+#define COLUMN_PLACE (REC_POSTGRES_COLUMN_COUNT + REC_POSTGRES_BLOCKER_COLUMNS)
+
+struct getting_many {
+	const struct rec_slice *ids;
+	size_t count;
+	struct rec_arena *arena;
+	struct rec_task *tasks;
+};
+
+static int get_many_body(struct rec_postgres *s, void *context, struct rec_error *error)
+{
+	struct getting_many *get = context;
+	struct rec_postgres_arguments a = {0};
+	struct rec_buffer bytes;
+	PGresult *rows = NULL;
+	int r = rec_postgres_put_texts(s, &a, get->ids, get->count, &bytes, error);
+	if (r == 0)
+		r = rec_postgres_run(s, REC_POSTGRES_TASK_GET_MANY, &a, &rows, error);
+	int count = r == 0 ? s->pq.PQntuples(rows) : 0;
+	for (int first = 0, end; r == 0 && first < count; first = end) {
+		int64_t place = rec_postgres_number(s, rows, first, COLUMN_PLACE);
+		for (end = first + 1; end < count && rec_postgres_number(s, rows, end, COLUMN_PLACE) == place; end++)
+			;
+		r = get_rows(s, rows, first, end, get->arena, &get->tasks[place - 1], error);
+	}
+	rec_postgres_clear(s, rows);
+	rec_buffer_release(&bytes);
+	return r;
+}
+
+int rec_postgres_get_many(struct rec_store *store, const struct rec_slice *ids, size_t count, struct rec_arena *arena,
+			  struct rec_task *out, struct rec_error *error)
+{
+	struct getting_many get = {ids, count, arena, out};
+	return rec_postgres_read(rec_postgres_of(store), get_many_body, &get, NULL, error);
 }
 
 /* ---- list ---- */

@@ -55,6 +55,11 @@ static const char *const texts[REC_POSTGRES_QUERY_COUNT] = {
 	[REC_POSTGRES_TASK_GET] = "SELECT " TASK_COLUMNS "," BLOCKER_COLUMNS " FROM reconciler.tasks t "
 				  "LEFT JOIN reconciler.blockers b ON b.task_id=t.id "
 				  "WHERE t.id=$1 ORDER BY b.created_at,b.id",
+	/* Lookups, whatever the server thinks of its tables. The last column is the place among $1, from 1. */
+	[REC_POSTGRES_TASK_GET_MANY] =
+		"SELECT " TASK_COLUMNS "," BLOCKER_COLUMNS ",w.n FROM unnest($1) WITH ORDINALITY AS w(id,n) "
+		"CROSS JOIN LATERAL (SELECT * FROM reconciler.tasks t WHERE t.id=w.id OFFSET 0) t "
+		"LEFT JOIN reconciler.blockers b ON b.task_id=t.id ORDER BY w.n,b.created_at,b.id",
 	[REC_POSTGRES_TASK_LIST] = "SELECT " TASK_COLUMNS " FROM reconciler.tasks t WHERE " LISTED,
 	[REC_POSTGRES_TASK_LIST_BLOCKERS] = "SELECT " TASK_COLUMNS "," BLOCKER_COLUMNS
 					    " FROM (SELECT * FROM reconciler.tasks t WHERE " LISTED ") t "
@@ -171,6 +176,22 @@ static const char *const texts[REC_POSTGRES_QUERY_COUNT] = {
 		"SELECT $1,t.id,$8,$3,$4,$5,$6,t.released FROM reconciler.tasks t WHERE t.id=$2) "
 		"UPDATE reconciler.tasks t SET status='IN_PROGRESS',updated_at=$7,attempt=$8,released="
 		"ARRAY(SELECT b.id FROM reconciler.blockers b WHERE b.task_id=$2 AND " RELEASED ") WHERE t.id=$2",
+	/* Of the tasks $2, the first of them claimed as $1 + 1. A row for each place where one is: the place, the task
+	 * as it was, the claim of the task, and the attempt if it is this place's. */
+	[REC_POSTGRES_CLAIM_INSERT_MANY] =
+		"WITH w AS (SELECT id,min(n) AS n FROM unnest($2) WITH ORDINALITY AS w(id,n) GROUP BY id),"
+		"e AS (SELECT w.id,w.n,$1+row_number() OVER (ORDER BY w.n) AS claim_id,t.attempt+1 AS attempt,"
+		"t.released AS before FROM w CROSS JOIN LATERAL (SELECT t.attempt,t.released FROM reconciler.tasks t "
+		"WHERE t.id=w.id AND t.status='READY' AND NOT EXISTS(SELECT FROM reconciler.claims c WHERE "
+		"c.task_id=w.id) OFFSET 0) t),"
+		"c AS (INSERT INTO reconciler.claims(" CLAIM_COLUMNS ",before) "
+		"SELECT e.claim_id,e.id,e.attempt,$3,$4,$5,$6,e.before FROM e),"
+		"u AS (UPDATE reconciler.tasks t SET status='IN_PROGRESS',updated_at=$7,attempt=e.attempt,released="
+		"ARRAY(SELECT b.id FROM reconciler.blockers b WHERE b.task_id=e.id AND " RELEASED ") "
+		"FROM e WHERE t.id=e.id) "
+		"SELECT w.n,t.status,t.parent_id,e.claim_id,CASE WHEN e.n=w.n THEN e.attempt END "
+		"FROM unnest($2) WITH ORDINALITY AS w(id,n) CROSS JOIN LATERAL (SELECT t.status,t.parent_id "
+		"FROM reconciler.tasks t WHERE t.id=w.id OFFSET 0) t LEFT JOIN e ON e.id=w.id",
 	/* A row: the task, and what it was if it is still there. $3: what it becomes if it is in progress; NULL: that.
 	 */
 	[REC_POSTGRES_CLAIM_FINISH] =

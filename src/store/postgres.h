@@ -24,12 +24,12 @@
 
 /* clang-format off */
 #define REC_POSTGRES_QUERIES(X) \
-	X(TASK_GET) X(TASK_LIST) X(TASK_LIST_BLOCKERS) X(TASK_FIND) X(TASK_EXISTS) X(TASK_OF_URL) X(TASK_INSERT) \
+	X(TASK_GET) X(TASK_GET_MANY) X(TASK_LIST) X(TASK_LIST_BLOCKERS) X(TASK_FIND) X(TASK_EXISTS) X(TASK_OF_URL) X(TASK_INSERT) \
 	X(TASK_EDIT) X(TASK_DELETE) X(TASK_SET_STATUS) X(TASK_SET_UNRECOGNISED) X(TASK_PARENT) X(TASK_CHILDREN) \
 	X(TASK_MARK) X(SNAPSHOT_ALL) X(SNAPSHOT_ALL_BLOCKED) X(SNAPSHOT_ALL_FACTS) X(SNAPSHOT_MANY) X(SNAPSHOT_FEW) \
 	X(BLOCKER_FIND) X(BLOCKER_GET) X(BLOCKERS_OF_TASK) X(BLOCKER_LIST) X(BLOCKER_INSERT) X(BLOCKER_ANSWER) \
 	X(BLOCKER_RESOLVE) \
-	X(EVENT_INSERT) X(EVENT_LIST) X(CLAIM_INSERT) X(CLAIM_INSERT_SEEN) X(CLAIM_FINISH) X(CLAIM_RELEASE) X(CLAIM_TAKE) X(CLAIM_LIST) X(LEASE_RENEW) X(LEASE_GET) \
+	X(EVENT_INSERT) X(EVENT_LIST) X(CLAIM_INSERT) X(CLAIM_INSERT_SEEN) X(CLAIM_INSERT_MANY) X(CLAIM_FINISH) X(CLAIM_RELEASE) X(CLAIM_TAKE) X(CLAIM_LIST) X(LEASE_RENEW) X(LEASE_GET) \
 	X(BATCH_INSERT) X(BATCH_GET) X(BATCH_UPDATE) X(BATCH_LIST) X(BATCH_TASK_PUT) X(BATCH_TASK_PUT_MORE) X(BATCH_TASK_LIST) \
 	X(LINK_PUT) X(LINK_REMOVE) X(LINK_OBSERVED) X(LINK_LIST) X(LINK_PRUNE) X(CURSOR_PUT) X(CURSOR_FORGET) X(CURSOR_LIST) \
 	X(COUNTERS_PUT) X(COMMIT) X(STAMP) X(FEED_LOOK) X(GC_CHANGES) X(GC_EVENTS) X(GC_ATTEMPTS) X(GC_COUNT) X(PROBLEMS)
@@ -191,6 +191,7 @@ int rec_postgres_keep(struct rec_arena *arena, struct rec_slice *const texts[], 
 int rec_postgres_task_row(struct rec_postgres *s, const PGresult *r, int row, struct rec_arena *arena,
 			  struct rec_task *task, struct rec_error *error);
 int rec_postgres_task_keep(struct rec_arena *arena, struct rec_task *task, struct rec_error *error);
+#define REC_POSTGRES_BLOCKER_COLUMNS 8
 /* A blocker from `column` on. */
 void rec_postgres_blocker_row(struct rec_postgres *s, const PGresult *r, int row, int column,
 			      struct rec_blocker *blocker);
@@ -229,6 +230,8 @@ int rec_postgres_snapshot(struct rec_store *s, const struct rec_slice *ids, size
 			  struct rec_snapshot *out, struct rec_error *error);
 int rec_postgres_get(struct rec_store *s, struct rec_slice id, struct rec_arena *arena, struct rec_task *out,
 		     struct rec_error *error);
+int rec_postgres_get_many(struct rec_store *s, const struct rec_slice *ids, size_t count, struct rec_arena *arena,
+			  struct rec_task *out, struct rec_error *error);
 int rec_postgres_list(struct rec_store *s, const struct rec_list_options *options, rec_task_fn *fn, void *context,
 		      struct rec_error *error);
 int rec_postgres_find_prefix(struct rec_store *s, bool blockers, struct rec_slice prefix, struct rec_arena *arena,
@@ -259,6 +262,9 @@ int rec_postgres_events(struct rec_store *s, int64_t since, uint64_t limit, rec_
 			struct rec_error *error);
 int rec_postgres_claim(struct rec_store *s, struct rec_claim *claim, struct rec_arena *arena,
 		       struct rec_slice *ret_parent, enum rec_status *now, struct rec_error *error);
+int rec_postgres_claim_many(struct rec_store *s, const struct rec_claim *like, const struct rec_slice *ids,
+			    size_t count, struct rec_arena *arena, struct rec_slice *parents, struct rec_claimed *ret,
+			    struct rec_error *error);
 int rec_postgres_claim_settle(struct rec_store *s, int64_t claim_id, const struct rec_finish *finish,
 			      enum rec_status to, struct rec_arena *arena, struct rec_settled *ret,
 			      struct rec_error *error);

@@ -19,6 +19,36 @@ int rec_store_get(struct rec_store *s, struct rec_slice id, struct rec_arena *ar
 	return r;
 }
 
+static int get_each(struct rec_store *s, const struct rec_slice *ids, size_t count, struct rec_arena *arena,
+		    struct rec_task *out, struct rec_error *error)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct rec_task task = {0};
+		int r = ID_MISSING(ids[i]) ? REC_NOT_FOUND : s->ops->get(s, ids[i], arena, &task, error);
+		if (r < 0)
+			return r;
+		if (r == 0)
+			out[i] = task;
+	}
+	return 0;
+}
+
+int rec_store_get_many(struct rec_store *s, const struct rec_slice *ids, size_t count, struct rec_arena *arena,
+		       struct rec_task *ret_tasks, struct rec_error *error)
+{
+	bool several = s->ops->get_many && count > 1;
+	int r = rec_read_enter(s, error);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < count; i++) {
+		ret_tasks[i] = (struct rec_task){0};
+		several = several && !ID_MISSING(ids[i]);
+	}
+	r = several ? s->ops->get_many(s, ids, count, arena, ret_tasks, error)
+		    : get_each(s, ids, count, arena, ret_tasks, error);
+	return rec_read_leave(s, "get", r, 0, error);
+}
+
 int rec_store_blocker_get(struct rec_store *s, struct rec_slice id, struct rec_arena *arena,
 			  struct rec_blocker *ret_blocker, struct rec_error *error)
 {

@@ -135,6 +135,10 @@ struct rec_slice rec_snapshot_raw(const struct rec_snapshot *snapshot, size_t in
 /* One task, with its blockers; strings live in `arena`. REC_NOT_FOUND. */
 int rec_store_get(struct rec_store *s, struct rec_slice id, struct rec_arena *arena, struct rec_task *ret_task,
 		  struct rec_error *error);
+/* Several, in the order of their ids; one that is not there is all zero (its id absent). One question to a server,
+ * whatever the count. Outside a group the tasks may be of different moments, each of one. */
+int rec_store_get_many(struct rec_store *s, const struct rec_slice *ids, size_t count, struct rec_arena *arena,
+		       struct rec_task *ret_tasks, struct rec_error *error);
 
 /* Calls fn for each task in id order; the task lives until fn returns. fn returns 0 to go on, else the
  * listing ends with that result. Streams: memory does not grow with the number of tasks. Not for use
@@ -272,6 +276,17 @@ struct rec_claim {
  * *ret_now, which may be NULL), REC_EXISTS (READY but still claimed). Records which blockers are released now, and
  * (unless child_owns_run) makes the RUNNING runs row. Rolls parents up. Fills in claim->claim_id and ->attempt. */
 int rec_store_claim(struct rec_store *s, struct rec_claim *claim, enum rec_status *ret_now, struct rec_error *error);
+/* Several tasks in one group and in their order, each claimed as `like` says (but for its task_id, claim_id and
+ * attempt) or left alone, and so told in ret[i]. One question to a server, whatever the count. Parents are rolled up
+ * behind the last claim: a parent that is itself among the ids is claimed as it was. A task's second place among them
+ * is REC_CONFLICT (it is in progress by then). What fails claims nothing. */
+struct rec_claimed {
+	int result; /* 0, or REC_NOT_FOUND, REC_CONFLICT, REC_EXISTS as of rec_store_claim; the rest is for 0 */
+	uint32_t attempt;
+	int64_t claim_id;
+};
+int rec_store_claim_many(struct rec_store *s, const struct rec_claim *like, const struct rec_slice *ids, size_t count,
+			 struct rec_claimed *ret, struct rec_error *error);
 /* Ends the attempt: removes the claim, records the outcome, closes the runs row, and writes `to` only if
  * the status is still IN_PROGRESS (to == ABSENT: leave it), rolling parents up. REC_NOT_FOUND: no such claim.
  * *ret_status (may be NULL) is the status afterwards, ABSENT if the task is gone. */

@@ -109,7 +109,7 @@ void contract_assert_same_dump(const struct rec_buffer *a, const struct rec_buff
 /* clang-format off */
 #define CONTRACT_TOPICS(X) \
 	X(tasks) X(status) X(rollup) X(blockers) X(groups) X(snapshot) X(lists) \
-	X(events) X(claims) X(batches) X(links) X(changes) X(gc) X(errors) X(warnings) \
+	X(events) X(claims) X(several) X(batches) X(links) X(changes) X(gc) X(errors) X(warnings) \
 	X(processes) X(model) X(failure)
 /* clang-format on */
 #define CONTRACT_DECLARE(topic) int contract_run_##topic(void);

@@ -91,6 +91,17 @@ static int probe_claim(struct contract *c, struct rec_store *s, struct rec_buffe
 	return r;
 }
 
+static int probe_claim_many(struct contract *c, struct rec_store *s, struct rec_buffer *out)
+{
+	const struct rec_slice ids[] = {S("a"), S("missing"), S("p")};
+	const struct rec_claim like = {.owner = S("me"), .batch_id = S("batch")};
+	struct rec_claimed claimed[3] = {0};
+	int r = rec_store_claim_many(s, &like, ids, 3, claimed, &c->error);
+	for (size_t i = 0; r == 0 && i < 3; i++)
+		rec_buffer_printf(out, "%d %u\n", claimed[i].result, claimed[i].attempt);
+	return r;
+}
+
 static int probe_finish(struct contract *c, struct rec_store *s, struct rec_buffer *out)
 {
 	enum rec_status after = REC_STATUS_ABSENT;
@@ -218,6 +229,19 @@ static int probe_get(struct contract *c, struct rec_store *s, struct rec_buffer 
 		rec_buffer_printf(out, "%.*s %zu\n", (int)task.title.length, task.title.data, task.blocker_count);
 	else
 		assert_slice(task.id, "untouched");
+	rec_arena_release(&arena);
+	return r;
+}
+
+static int probe_get_many(struct contract *c, struct rec_store *s, struct rec_buffer *out)
+{
+	const struct rec_slice ids[] = {S("t"), S("missing"), S("b")};
+	struct rec_task tasks[3];
+	struct rec_arena arena;
+	rec_arena_init(&arena, &c->memory.allocator);
+	int r = rec_store_get_many(s, ids, 3, &arena, tasks, &c->error);
+	for (size_t i = 0; r == 0 && i < 3; i++)
+		rec_buffer_printf(out, "%.*s %zu\n", (int)tasks[i].id.length, tasks[i].id.data, tasks[i].blocker_count);
 	rec_arena_release(&arena);
 	return r;
 }

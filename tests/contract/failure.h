@@ -19,13 +19,13 @@ struct failure_probe {
 #define FAILURE_PROBES(X) \
 	X(create, true) X(edit, true) X(delete, true) X(set_status, true) \
 	X(mark_composite, true) X(blocker_create, true) X(blocker_answer, true) X(blocker_resolve, true) \
-	X(event_add, true) X(claim, true) X(finish, true) X(release, true) X(claim_take, true) \
+	X(event_add, true) X(claim, true) X(claim_many, true) X(finish, true) X(release, true) X(claim_take, true) \
 	X(gc, true) X(group, true) X(batch, true) X(link_put, true) \
 	X(link_remove, true) X(link_observed, true) X(cursor_put, true) X(links, false) \
 	X(get, false) \
 	X(list, false) X(snapshot_all, false) X(snapshot_few, false) X(snapshot_many, false) \
 	X(find, false) X(blockers, false) X(blocker_get, false) X(events, false) \
-	X(claims, false) X(lease, false) X(running_runs, false) X(changes, false) X(wake, false) \
+	X(get_many, false) X(claims, false) X(lease, false) X(running_runs, false) X(changes, false) X(wake, false) \
 	X(problems, false) X(open_read, false) X(open_write, false) X(open_init, false)
 /* clang-format on */
 #define FAILURE_PROBE_DECLARE(name, writes) extern const struct failure_probe failure_probe_##name;

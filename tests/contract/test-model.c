@@ -235,6 +235,20 @@ static void do_claim(struct side *side, const struct operation *o)
 	rec_buffer_printf(&side->log, "  id %lld attempt %u now %d\n", (long long)claim.claim_id, claim.attempt, now);
 }
 
+static void do_claim_many(struct side *side, const struct operation *o)
+{
+	struct rec_slice ids[5] = {0};
+	struct rec_claimed claimed[5] = {0};
+	size_t count = o->n[0] % 6;
+	const struct rec_claim like = {.owner = text(o->n[1]), .child_owns_run = o->n[3] % 4 == 0};
+	for (size_t i = 0; i < count; i++)
+		ids[i] = task_id(o->n[i + 2]);
+	note(side, "claim many", rec_store_claim_many(side->handles[o->handle], &like, ids, count, claimed, NULL));
+	for (size_t i = 0; i < count; i++)
+		rec_buffer_printf(&side->log, "  %d id %lld attempt %u\n", claimed[i].result,
+				  (long long)claimed[i].claim_id, claimed[i].attempt);
+}
+
 static void do_finish(struct side *side, const struct operation *o)
 {
 	enum rec_status after = REC_STATUS_ABSENT;
@@ -333,7 +347,7 @@ typedef void operation_fn(struct side *side, const struct operation *o);
 static operation_fn *const operations[] = {
 	do_create, do_create,         do_create,         do_create,          do_edit,   do_edit,     do_delete,
 	do_mark,   do_status,         do_status,         do_status,          do_status, do_status,   do_blocker_create,
-	do_event,  do_blocker_create, do_blocker_answer, do_blocker_answer,  do_claim,  do_claim,    do_claim,
+	do_event,  do_blocker_create, do_blocker_answer, do_blocker_answer,  do_claim,  do_claim,    do_claim_many,
 	do_finish, do_finish,         do_release,        do_blocker_resolve, do_list,   do_snapshot, do_find,
 	do_gc,
 };
