@@ -64,9 +64,34 @@ static const char *reason_when_waiting(const struct standing_task *task, int64_t
 struct listing {
 	struct cli *cli;
 	struct table table;
-	uint64_t count;
-	int status;
+	struct rec_batch *batches; /* what is shown of each, texts in cli->arena */
+	size_t count, capacity;
 };
+
+static int keep_text(struct cli *cli, struct rec_slice from, struct rec_slice *to)
+{
+	*to = from;
+	if (from.data)
+		to->data = rec_arena_strndup(&cli->arena, from.data, from.length);
+	return from.data && !to->data ? REC_E_NOMEM : 0;
+}
+
+/* Whether somebody runs it is asked later: another host's lease is in the store, which is not to be asked meanwhile. */
+static int keep_batch(void *context, const struct rec_batch *batch)
+{
+	struct listing *l = context;
+	void *batches = l->batches;
+	int r = rec_grow(NULL, &batches, &l->capacity, l->count + 1, sizeof *l->batches);
+	l->batches = batches;
+	if (r)
+		return REC_E_NOMEM;
+	struct rec_batch *kept = &l->batches[l->count++];
+	*kept = *batch;
+	kept->options = kept->owner = (struct rec_slice){0};
+	r = keep_text(l->cli, batch->batch_id, &kept->batch_id);
+	r = r ? r : keep_text(l->cli, batch->started_at, &kept->started_at);
+	return r ? r : keep_text(l->cli, batch->ended_at, &kept->ended_at);
+}
 
 static void time_cell(struct table *table, struct rec_slice time)
 {
@@ -113,44 +138,54 @@ static void batch_row(struct listing *l, const struct rec_batch *batch, bool liv
 	table_text(&l->table, STYLE_PLAIN, what.length ? what.data : "-");
 }
 
-static int list_batch(void *context, const struct rec_batch *batch)
+static int print_batch(struct listing *l, size_t index)
 {
-	struct listing *l = context;
+	const struct rec_batch *batch = &l->batches[index];
 	bool living = false;
-	if (batch->status == REC_BATCH_RUNNING)
-		l->status = batch_living(l->cli, batch->batch_id, &living);
-	if (l->status)
-		return REC_END;
+	int status = batch->status == REC_BATCH_RUNNING ? batch_living(l->cli, batch->batch_id, &living) : STATUS_OK;
+	if (status)
+		return status;
 	if (l->cli->format == FORMAT_TABLE) {
 		batch_row(l, batch, living);
-	} else {
-		struct rec_buffer *out = cli_list_item(l->cli, l->count);
-		write_head(out, batch, living);
-		cli_json_text(out, "started_at", batch->started_at);
-		cli_json_text(out, "ended_at", batch->ended_at);
-		write_reconciliation(out, batch);
-		rec_buffer_add_text(out, "}");
-		cli_list_item_end(l->cli);
+		return STATUS_OK;
 	}
-	l->count++;
-	return output_broken(&l->cli->out) ? REC_END : 0;
+	struct rec_buffer *out = cli_list_item(l->cli, index);
+	write_head(out, batch, living);
+	cli_json_text(out, "started_at", batch->started_at);
+	cli_json_text(out, "ended_at", batch->ended_at);
+	write_reconciliation(out, batch);
+	rec_buffer_add_text(out, "}");
+	cli_list_item_end(l->cli);
+	return STATUS_OK;
+}
+
+static int print_batches(struct listing *l)
+{
+	int status = STATUS_OK;
+	table_init(&l->table, &l->cli->out, batch_columns, sizeof batch_columns / sizeof *batch_columns);
+	cli_list_begin(l->cli);
+	for (size_t i = 0; i < l->count && !status && !output_broken(&l->cli->out); i++)
+		status = print_batch(l, i);
+	table_flush(&l->table);
+	cli_list_end(l->cli);
+	table_release(&l->table);
+	return status;
 }
 
 static int list_all(struct cli *cli)
 {
 	struct listing l = {.cli = cli};
 	struct rec_error error;
-	table_init(&l.table, &cli->out, batch_columns, sizeof batch_columns / sizeof *batch_columns);
-	cli_list_begin(cli);
-	int r = rec_store_batches(cli->store, list_batch, &l, &error);
-	table_flush(&l.table);
-	cli_list_end(cli);
-	table_release(&l.table);
-	if (r >= 0 && l.count == 0 && !l.status)
+	int r = rec_store_batches(cli->store, keep_batch, &l, &error);
+	if (r == REC_E_NOMEM)
+		rec_fail_nomem(&error);
+	int status = r < 0 ? cli_error(&error) : print_batches(&l);
+	if (r >= 0 && l.count == 0)
 		cli_note(cli, "no batches (reconciler run starts one)");
 	if (r >= 0 && cli->format == FORMAT_TABLE)
 		trackers_print(cli);
-	return r < 0 ? cli_error(&error) : l.status;
+	rec_free(NULL, l.batches);
+	return status;
 }
 
 /* ---- One batch ---------------------------------------------------------------------------------- */

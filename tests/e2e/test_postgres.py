@@ -272,6 +272,9 @@ class SeveralHosts(PostgresCase):
         first, second = self.begin()
         status = self.reconciler("status", first.id, "--json", env=self.host("host-c")).json
         self.assertEqual(status["conductor"], "alive")
+        listed = self.reconciler("status", "--json", env=self.host("host-e")).json
+        self.assertEqual({batch["batch_id"]: batch["conductor"] for batch in listed},
+                         {first.id: "alive", second.id: "alive"})
         refused = self.reconciler("resume", first.id, status=2, env=self.host("host-d"))
         self.assertIn("is being run by", refused.err)
         time.sleep(2 * LEASE_S / 10)  # some passes of B's recovery
