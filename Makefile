@@ -6,6 +6,7 @@ PYTHON := $(firstword $(wildcard /usr/bin/python3) python3)
 FUZZ_SECONDS ?= 60
 SEEDS ?= 100000
 RUNS ?= 200
+STORE ?= sqlite
 FAULT_STEP ?= 16
 
 # $(call setup,FOLDER,OPTIONS): configure a build folder once.
@@ -69,12 +70,13 @@ dist: ## a source tarball of the last commit (build-dist/meson-dist); the same c
 	@$(call setup,build-dist,-Dtests=disabled)
 	@meson dist -C build-dist --no-tests
 
-torture: ## RUNS (200) runs with kill -9 of conductors and shims at random moments (SEED: of the first)
+torture: ## RUNS (200) runs with kill -9 of conductors and shims at random moments (SEED: of the first) on a STORE (sqlite, files, postgresql)
 	@scripts/install-deps check
 	@$(call setup,build-check,)
 	@ninja -C build-check src/cli/reconciler src/shim/reconciler-shim tests/crash/crash-worker
 	@RECONCILER=$(CURDIR)/build-check/src/cli/reconciler CRASH_WORKER=$(CURDIR)/build-check/tests/crash/crash-worker \
-		$(PYTHON) tests/crash/torture.py --runs $(RUNS) $(addprefix --seed ,$(SEED))
+		$(if $(filter postgresql,$(STORE)),tests/postgres/with-cluster) \
+		$(PYTHON) tests/crash/torture.py --store $(STORE) --runs $(RUNS) $(addprefix --seed ,$(SEED))
 
 fuzz: ## run every fuzzer for FUZZ_SECONDS (60) seconds
 	@scripts/install-deps ci

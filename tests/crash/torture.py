@@ -1,21 +1,22 @@
 #!/usr/bin/env python3
 """kill -9 at random moments, until nothing is left to be found.
 
-usage: torture.py [--runs N] [--seconds S] [--seed SEED] [--keep]
+usage: torture.py [--store KIND] [--runs N] [--seconds S] [--seed SEED] [--keep]
 
+  --store KIND  sqlite, files, postgresql (under tests/postgres/with-cluster)
   --runs N      how many runs (200)
   --seconds S   stop after so long, whatever --runs says
   --seed SEED   of the first run; run i has SEED + i, and is repeated by `--runs 1 --seed` with that number
   --keep        leave the folder of a run that failed
 
 One run: a store with some tasks, some of which depend on others, one or two conductors, and an adversary who kills
-conductors, shims and children, sets statuses as people do, and answers questions. Then peace: `resume` until the
-batches end. Checked afterwards:
+conductors, shims and children (and a server, if the store has one), sets statuses as people do, and answers questions.
+Then peace: `resume` until the batches end. Checked afterwards:
 
   - no task ran twice at once (tests/crash/worker.c holds a lock for its life), nor again after it had succeeded
   - none was lost: what nobody changed from outside is DONE and its end is in the journal
   - every status set from outside stands (READY excepted, which asks for another attempt)
-  - PRAGMA integrity_check, `events verify` and `doctor` find nothing; no claim is left
+  - `events verify`, `doctor` and the store itself (stores.py) find nothing; no claim is left
   - no process of any attempt is left
 
 The environment names RECONCILER and CRASH_WORKER.
@@ -29,15 +30,16 @@ import pathlib
 import random
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 
+import stores
+
 RECONCILER = os.environ["RECONCILER"]
 WORKER = os.environ["CRASH_WORKER"]
-KILLS = ("conductor", "shim", "everybody", "child")
+KILLS = ("conductor", "shim", "everybody", "child", "server")
 LIMIT_S = 60  # for what should take a second or two
 
 
@@ -65,12 +67,13 @@ def kill(pid):
 
 
 class Run:
-    def __init__(self, seed, folder):
+    def __init__(self, kind, seed, folder):
         self.seed, self.folder, self.random = seed, folder, random.Random(seed)
-        self.store = folder / ".reconciler" / "state.db"
+        self.store = stores.STORES[kind](folder)
         self.conductors, self.batches, self.log = [], [], []
         self.outside = {}  # task -> the last status set from outside
-        self.environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "LC_ALL": "C.UTF-8"}
+        self.environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "LC_ALL": "C.UTF-8",
+                            "RECONCILER_STORE": self.store.uri}
         for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
             if name in os.environ:
                 self.environment[name] = os.environ[name]
@@ -97,12 +100,15 @@ class Run:
         self.note("conductor", process.pid, *arguments[:2])
         return process
 
-    def database(self):
-        return contextlib.closing(sqlite3.connect(self.store, timeout=20, isolation_level=None))
+    def statuses(self):
+        lines = self.reconciler("task", "list", "--format", "ndjson").stdout.splitlines()
+        return {task["id"]: task["status"] for task in map(json.loads, lines)}
 
-    def query(self, text, *values):
-        with self.database() as database:
-            return database.execute(text, values).fetchall()
+    def open_batches(self, *ended):
+        """Those that are RUNNING, as the store has it, or ended like that; the oldest first."""
+        batches = json.loads(self.reconciler("status", "--json").stdout)
+        return [batch["batch_id"] for batch in sorted(batches, key=lambda batch: batch["started_at"])
+                if batch["status"] in ("RUNNING", *ended)]
 
     # ---- The world -----------------------------------------------------------------------------
 
@@ -110,12 +116,13 @@ class Run:
         r = self.random
         self.began = time.monotonic()
         (self.folder / "locks").mkdir()
-        self.reconciler("init", "-q")
+        self.store.make()
+        self.reconciler("init", "-q", "--store", self.store.uri)
         self.tasks = [f"T{i:02}" for i in range(r.randint(6, 20))]
-        rows = []
+        self.needs, rows = {}, []
         for i, task in enumerate(self.tasks):
-            needs = r.sample(self.tasks[:i], min(i, r.choice([0, 0, 0, 1, 2])))
-            rows.append({"id": task, "title": task, "priority": r.randint(0, 2), "depends_on": needs})
+            self.needs[task] = r.sample(self.tasks[:i], min(i, r.choice([0, 0, 0, 1, 2])))
+            rows.append({"id": task, "title": task, "priority": r.randint(0, 2), "depends_on": self.needs[task]})
         self.reconciler("task", "import", "-", stdin=json.dumps(rows))
 
     def begin(self):
@@ -128,9 +135,9 @@ class Run:
             self.conduct("run", "--all-ready", *options, "--", WORKER, self.folder, nap, 0, *fork)
 
     def marked(self):
-        mark = b"\0REC_STORE=sqlite:" + os.fsencode(self.store) + b"\0"
-        return [int(pid) for pid in os.listdir("/proc")
-                if pid.isdigit() and mark in b"\0" + environment_of(pid) and is_alive(pid)]
+        home = b"\0HOME=" + os.fsencode(self.folder) + b"\0"
+        return [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and is_alive(pid)
+                and home in (marks := b"\0" + environment_of(pid)) and b"\0REC_STORE=" in marks]
 
     def shims(self):
         return [pid for pid in self.marked() if b"\0REC_CLAIM=" not in b"\0" + environment_of(pid)]
@@ -173,51 +180,45 @@ class Run:
             self.note("kill child", pid)
             kill(pid)
 
+    def restart_server(self):
+        if hasattr(self.store, "restart"):
+            self.note("kill server")
+            self.store.restart()
+
     def person(self):
-        """A bare UPDATE, as another program does it."""
+        """As another program does it."""
         task = self.random.choice(self.tasks)
         status = self.random.choice(["DONE", "DONE", "BLOCKED", "BACKLOG", "READY"])
-        with self.database() as database:
-            database.execute("BEGIN IMMEDIATE")
-            stored = database.execute("SELECT status FROM tasks WHERE id=?", (task,)).fetchone()[0]
-            if stored in ("READY", "IN_PROGRESS") and status != "READY" or \
-                    stored in ("BACKLOG", "BLOCKED") and status == "READY" and task in self.outside:
-                if status == "BLOCKED":
-                    database.execute("INSERT INTO blockers(id,workspace_id,task_id,question,status,created_at) "
-                                     "SELECT ?,workspace_id,id,'which?','OPEN',datetime('now') FROM tasks WHERE id=?",
-                                     (f"B{time.monotonic_ns()}", task))
-                elif stored == "BLOCKED":
-                    database.execute("UPDATE blockers SET status='ANSWERED',answer='so',answered_at=datetime('now') "
-                                     "WHERE task_id=? AND status='OPEN'", (task,))
-                database.execute("UPDATE tasks SET status=? WHERE id=?", (status, task))
-                if status == "READY":
-                    self.outside.pop(task, None)
-                else:
-                    self.outside[task] = status
-                self.note("person:", task, stored, "->", status)
-            database.execute("COMMIT")
+        if status == "READY" and task not in self.outside:
+            return
+        expected = ("BACKLOG", "BLOCKED") if status == "READY" else ("READY", "IN_PROGRESS")
+        stored = self.store.change(task, status, expected)
+        if stored:
+            if status == "READY":
+                del self.outside[task]
+            else:
+                self.outside[task] = status
+            self.note("person:", task, stored, "->", status)
 
     def answer(self):
         """BLOCKED stays, its questions are answered: it is to be requeued."""
         blocked = [task for task, status in self.outside.items() if status == "BLOCKED"]
         if blocked:
             task = self.random.choice(blocked)
-            with self.database() as database:
-                database.execute("UPDATE blockers SET status='ANSWERED',answer='so',answered_at=datetime('now') "
-                                 "WHERE task_id=? AND status='OPEN'", (task,))
-            self.outside.pop(task)
+            self.store.answer(task)
+            del self.outside[task]
             self.note("answered:", task)
 
     def take_up(self):
         """Somebody resumes what has no conductor, or starts another batch."""
-        gone = [row[0] for row in self.query("SELECT batch_id FROM rec_batches WHERE status='RUNNING'")]
+        gone = self.open_batches()
         if gone:
             self.conduct("resume", self.random.choice(gone))
 
     def trouble(self):
         r = self.random
         acts = [self.kill_conductor] * 3 + [self.kill_shim] * 3 + [self.kill_everybody] + [self.kill_child] * 2 + \
-               [self.person] * 4 + [self.answer] * 2 + [self.take_up] * 3
+               [self.person] * 4 + [self.answer] * 2 + [self.take_up] * 3 + [self.restart_server]
         for _ in range(r.randint(3, 10)):
             time.sleep(r.random() * r.choice([0.01, 0.1, 0.3]))  # the moment is what is random here
             r.choice(acts)()
@@ -237,10 +238,10 @@ class Run:
                 raise Fault(f"a conductor ended with {process.returncode}")
         for task in list(self.outside):  # nothing that a batch waits for for ever: all questions are answered
             if self.outside[task] == "BLOCKED":
-                self.answer_one(task)
+                self.store.answer(task)
+                del self.outside[task]
         for _ in range(4):
-            open_batches = self.query("SELECT batch_id FROM rec_batches WHERE status<>'COMPLETED' ORDER BY started_at")
-            for (batch,) in open_batches:
+            for batch in self.open_batches("PARTIAL", "CANCELLED"):
                 self.note("resume", batch)
                 self.reconciler("-q", "resume", batch, statuses=(0, 1))
             self.free_strangers()
@@ -252,24 +253,18 @@ class Run:
 
     def free_strangers(self):
         """What was BLOCKED before any batch took it is nobody's to requeue."""
-        ours = {task for (task,) in self.query("SELECT task_id FROM rec_batch_tasks")}
-        for (task,) in self.query("SELECT id FROM tasks WHERE status='BLOCKED'"):
-            if task not in ours:
+        batches = [batch["batch_id"] for batch in json.loads(self.reconciler("status", "--json").stdout)]
+        ours = {task["task_id"] for batch in batches
+                for task in json.loads(self.reconciler("status", batch, "--json", statuses=(0, 1)).stdout)["tasks"]}
+        for task, status in self.statuses().items():
+            if status == "BLOCKED" and task not in ours:
                 self.reconciler("-q", "task", "set", task, "READY")
-
-    def answer_one(self, task):
-        with self.database() as database:
-            database.execute("UPDATE blockers SET status='ANSWERED',answer='so',answered_at=datetime('now') "
-                             "WHERE task_id=? AND status='OPEN'", (task,))
-        self.outside.pop(task)
 
     def unfinished(self):
         """Tasks that could run and have not: not DONE, not withdrawn, and not behind one that is."""
-        status = dict(self.query("SELECT id,status FROM tasks"))
-        needs = {task: json.loads(on or "[]") for task, on in self.query("SELECT id,depends_on FROM tasks")}
-        able = {}
+        status, able = self.statuses(), {}
         for task in self.tasks:  # dependencies stand before what needs them
-            able[task] = status[task] != "BACKLOG" and all(able[on] for on in needs[task])
+            able[task] = status[task] != "BACKLOG" and all(able[on] for on in self.needs[task])
         return [task for task in self.tasks if able[task] and status[task] != "DONE"]
 
     # ---- Judgement -----------------------------------------------------------------------------
@@ -283,7 +278,7 @@ class Run:
         twice = [line for line in lines if line[0] == "twice"]
         if twice:
             raise Fault(f"ran twice at once: {twice}")
-        status = dict(self.query("SELECT id,status FROM tasks"))
+        status = self.statuses()
         for task, wanted in self.outside.items():
             if status[task] != wanted:
                 raise Fault(f"{task}: {wanted} from outside became {status[task]}")
@@ -305,11 +300,9 @@ class Run:
             time.sleep(0.01)
 
     def judge_store(self, status):
-        if self.query("PRAGMA integrity_check") != [("ok",)]:
-            raise Fault("integrity_check")
-        claims = self.query("SELECT * FROM rec_claims")
-        if claims:
-            raise Fault(f"claims left: {claims}")
+        fault = self.store.fault()
+        if fault:
+            raise Fault(fault)
         self.reconciler("events", "verify")
         found = [finding for finding in json.loads(self.reconciler("doctor", "--json", statuses=(0, 1)).stdout)
                  if status.get(finding["task_id"]) != "BACKLOG"]
@@ -331,7 +324,7 @@ class Run:
             self.trouble()
             self.settle()
             self.judge()
-        except (Fault, sqlite3.Error, subprocess.TimeoutExpired) as fault:
+        except Exception as fault:  # whatever it is, the seed tells how to see it again
             print(f"seed {self.seed}: {type(fault).__name__}: {fault}", flush=True)
             print("\n".join(self.log), flush=True)
             print("\n".join(" ".join(line) for line in self.journal()), flush=True)
@@ -343,19 +336,20 @@ class Run:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--store", choices=stores.STORES, default="sqlite")
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--keep", action="store_true")
     options = parser.parse_args()
     first = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 30)
-    print(f"torture: seed {first}", flush=True)
+    print(f"torture: {options.store}, seed {first}", flush=True)
     began, done, kills = time.monotonic(), 0, collections.Counter()
     for seed in range(first, first + options.runs):
         if time.monotonic() - began > options.seconds:
             break
         folder = pathlib.Path(tempfile.mkdtemp(prefix="reconciler-torture-"))
-        run = Run(seed, folder)
+        run = Run(options.store, seed, folder)
         good = run.all()
         kills.update(what for line in run.log for what in KILLS if f" kill {what}" in line)
         if good or not options.keep:
