@@ -1,10 +1,16 @@
 """kill -9 at chosen moments, several conductors, and what `resume` makes of it. (Random moments: tests/crash.)"""
+import contextlib
+import ctypes
 import os
+import pathlib
 import signal
 import socket
+import subprocess
 import unittest
 
 from running import OnFiles, RunCase, children_of, is_alive
+
+PR_SET_CHILD_SUBREAPER = 36
 
 
 class Crash(RunCase):
@@ -105,8 +111,15 @@ class Crash(RunCase):
         self.assertEqual(self.events("BATCH_TASK_LOST", task_id="T1")[-1]["reason"], "process lost")
         self.assertFalse(self.path("started.5").exists())
 
+    def be_subreaper(self):
+        """What loses its parent becomes ours, and is a corpse until we collect it."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        self.assertEqual(libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0)
+        self.addCleanup(libc.prctl, PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+
     def test_b08_a_reboot_requeues_what_ran_and_signals_no_stranger(self):
         """After a reboot neither locks nor processes are left, and the pids belong to others."""
+        self.be_subreaper()
         self.add_tasks("T1")
         worker = self.holding("T1")
         batch = self.batch(worker=worker)
@@ -114,19 +127,44 @@ class Crash(RunCase):
         shim = batch.shims()[0]
         batch.kill()
         os.kill(shim, signal.SIGKILL)
-        self.until(lambda: not is_alive(child), "the child is gone")
-        stranger = self.start_stranger()
+        for pid in (shim, child):  # it dies with its shim
+            os.waitpid(pid, 0)
+        strangers = [self.start_stranger(pid) for pid in (child, shim, batch.pid)]
         self.open_gate("gate.T1")
         self.resume(batch.id).finish()
-        self.assertIsNone(stranger.poll())
+        self.assertEqual([stranger.poll() for stranger in strangers], [None] * 3)
         self.assertEqual(self.lines_of("journal"), ["T1 1", "T1 2"])
         self.assert_stored(T1="DONE")
 
-    def start_stranger(self):
-        import subprocess
-        stranger = subprocess.Popen(["sleep", "300"])
+    def start_stranger(self, pid):
+        """With that pid where we may choose it (as root), else with any."""
+        def begin():
+            with contextlib.suppress(PermissionError):
+                pathlib.Path("/proc/sys/kernel/ns_last_pid").write_text(str(pid - 1), encoding="ascii")
+            stranger = subprocess.Popen(["sleep", "300"])
+            if os.geteuid() == 0 and stranger.pid != pid:  # somebody was faster
+                stranger.kill()
+                stranger.wait()
+                return None
+            return stranger
+        stranger = self.until(begin, f"{pid} is somebody else's")
         self.addCleanup(lambda: (stranger.kill(), stranger.wait()))
         return stranger
+
+    def test_b09_a_corpse_that_nobody_collects_is_not_waited_for(self):
+        self.be_subreaper()
+        self.add_tasks("T1", "T2")
+        batch = self.batch("-j", "1", worker=self.holding("T1"))
+        child = self.started("T1")
+        shim = batch.shims()[0]
+        batch.kill()
+        os.kill(shim, signal.SIGKILL)
+        corpses = [os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT).si_pid for pid in (shim, child)]
+        self.open_gate("gate.T1")
+        self.resume(batch.id).finish()
+        self.assertEqual([os.waitpid(pid, os.WNOHANG)[0] for pid in corpses], corpses)  # they were there all the time
+        self.assertEqual(sorted(self.lines_of("journal")), ["T1 1", "T1 2", "T2 1"])
+        self.assert_stored(T1="DONE", T2="DONE")
 
     def test_run_first_records_what_a_dead_conductor_left(self):
         self.add_tasks("T1")

@@ -184,6 +184,34 @@ class Outside(RunCase):
         self.assertEqual(sorted(self.lines_of("journal")), ["T1 1", "T1 2", "T2 1"])
         self.assert_sound()
 
+    def test_b32_malformed_all_work_stops_untouched_and_goes_on_once_it_is_mended(self):
+        self.add_tasks("T1", "T2")
+        batch = self.batch("-j", "1", worker=self.holding("T1"))
+        self.started("T1")
+        connection = self.sqlite(self.store)
+        root = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name='tasks'").fetchone()[0]
+        size = connection.execute("PRAGMA page_size").fetchone()[0]
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        with open(self.store, "r+b") as file:
+            file.seek((root - 1) * size)
+            whole = file.read(size)
+            file.seek((root - 1) * size)
+            file.write(b"\xff" * size)
+        connection.execute("INSERT INTO rec_changes(task_id) VALUES('T2')")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        damaged = self.store.read_bytes()
+        self.assertIn("malformed", batch.finish(2)[1].splitlines()[-1])
+        self.open_gate("gate.T1")
+        self.assert_nothing_runs()
+        self.assertEqual(self.store.read_bytes(), damaged)
+        with open(self.store, "r+b") as file:
+            file.seek((root - 1) * size)
+            file.write(whole)
+        self.resume(batch.id).finish()
+        self.assert_stored(T1="DONE", T2="DONE")
+        self.assertEqual(self.lines_of("journal"), ["T1 1", "T2 1"])
+        self.assert_sound()
+
 
 class ReadOnly(RunCase):
     """File and folder lose the right to be written, for a user who is not root: in a namespace without its own name, root
