@@ -94,7 +94,8 @@ struct attempt {
 struct slot {
 	uint32_t running, ahead; /* attempts, NONE */
 	uint32_t next_free;
-	uint8_t owed;   /* ended, not recorded */
+	uint8_t owed;   /* ended or voided, not recorded */
+	uint8_t voided; /* of those: voided */
 	uint8_t shorts; /* short attempts in a row, as far as they can be counted */
 	bool usable, in_free;
 };

@@ -3,6 +3,10 @@
  * A slot's record keeps two ends. So at most two of its claims may have been started and be unrecorded at any time: one
  * that runs and one ahead, which starts when the first ends, as both may then wait to be recorded. What ended is in the
  * way of nothing: it is recorded by the very group that holds the slot's next claims, and those start after its commit.
+ *
+ * Of what has not begun the record keeps two as well: what is to run next, and one ahead. A claim that came to nothing
+ * counts as such until its release is committed, so until then nothing is claimed ahead: its record would take the
+ * place of one that is about to begin.
  */
 #include <assert.h>
 
@@ -40,7 +44,7 @@ static unsigned ahead_after(const struct rec_machine *m)
 
 static bool may_be_claimed_ahead(const struct rec_machine *m, const struct slot *s)
 {
-	return s->usable && s->running != NONE && s->ahead == NONE && s->shorts >= ahead_after(m) &&
+	return s->usable && s->running != NONE && s->ahead == NONE && s->voided == 0 && s->shorts >= ahead_after(m) &&
 	       m->attempts[s->running].stage == STAGE_GOING;
 }
 
@@ -156,6 +160,7 @@ void rec_machine_attempt_over(struct rec_machine *m, struct attempt *a)
 		return;
 	lane_leave(m, a);
 	m->slots[a->slot].owed++;
+	m->slots[a->slot].voided += a->stage == STAGE_VOIDED;
 	slot_offer(m, a->slot);
 }
 
@@ -169,6 +174,7 @@ void rec_machine_attempt_free(struct rec_machine *m, struct attempt *a)
 			m->slots[a->slot].owed--;
 		else
 			lane_leave(m, a);
+		m->slots[a->slot].voided -= a->stage == STAGE_VOIDED;
 		slot_offer(m, a->slot);
 	}
 	m->live--;

@@ -371,6 +371,21 @@ static void test_table__events_that_only_happen_inside_are_refused_from_outside(
 	bench_close(&b);
 }
 
+static void test_names__every_one_has_a_text_and_the_rest_has_none(void **state)
+{
+	(void)state;
+	assert_string_equal(rec_phase_text(REC_PHASE_STOPPING), "stopping");
+	assert_string_equal(rec_happening_text(REC_ON_GRACE_OVER), "the time to heed SIGTERM is over");
+	assert_string_equal(rec_hold_text(REC_HOLD_RING), "in a ring of dependencies");
+	assert_string_equal(rec_why_text(REC_WHY_LOST), "process lost");
+	assert_string_equal(rec_effect_text(REC_EFFECT_CLAIM), "claim");
+	assert_string_equal(rec_phase_text(REC_PHASE_COUNT), "?");
+	assert_string_equal(rec_happening_text(REC_HAPPENING_COUNT), "?");
+	assert_string_equal(rec_hold_text(REC_HOLD_COUNT), "?");
+	assert_string_equal(rec_why_text(REC_WHY_COUNT), "?");
+	assert_string_equal(rec_effect_text(REC_EFFECT_COUNT), "?");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -379,6 +394,7 @@ int main(void)
 		cmocka_unit_test(test_table__an_end_is_final_and_counts_once),
 		cmocka_unit_test(test_table__a_void_claim_is_given_back_once),
 		cmocka_unit_test(test_table__events_that_only_happen_inside_are_refused_from_outside),
+		cmocka_unit_test(test_names__every_one_has_a_text_and_the_rest_has_none),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
