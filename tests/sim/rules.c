@@ -240,6 +240,14 @@ void sim_rules_at_stop(struct sim_conductor *c, const struct sim_process *p)
 
 /* ---- After every turn of a conductor ---- */
 
+static bool is_alone(const struct sim_conductor *c)
+{
+	for (int i = 0; i < SIM_CONDUCTORS_MAX; i++)
+		if (i != c->index && c->w->conductors[i].alive)
+			return false;
+	return true;
+}
+
 void sim_rules_after_turn(struct sim_conductor *c)
 {
 	const struct rec_machine *m = rec_driver_machine(c->driver);
@@ -251,18 +259,10 @@ void sim_rules_after_turn(struct sim_conductor *c)
 		sim_broken(c->w, "counts of c%d do not add up", c->index);
 	if (rec_driver_bugs(c->driver))
 		sim_broken(c->w, "c%d met what cannot happen", c->index);
+	c->was_alone = is_alone(c);
 }
 
 /* ---- When a batch ends ---- */
-
-/* Others may write between its last look and its end. */
-static bool is_alone(const struct sim_conductor *c)
-{
-	for (int i = 0; i < SIM_CONDUCTORS_MAX; i++)
-		if (i != c->index && c->w->conductors[i].alive)
-			return false;
-	return true;
-}
 
 /* What the batch believes at its end is what is stored, as far as nobody disturbs. */
 static void member_check(struct sim *w, const struct rec_machine *m, uint32_t task)
@@ -296,7 +296,8 @@ void sim_rules_at_batch_end(struct sim_conductor *c)
 	if ((outcome == REC_BATCH_COMPLETED) != all_well)
 		sim_broken(w, "%s ends as %s, but %s is well", c->batch_id, rec_batch_status_text(outcome),
 			   all_well ? "all" : "not all");
-	for (uint32_t i = 0; w->quiet && is_alone(c) && i < rec_machine_count(m); i++)
+	/* Others may write between its last look and its end, and have died by then. */
+	for (uint32_t i = 0; w->quiet && c->was_alone && is_alone(c) && i < rec_machine_count(m); i++)
 		if (rec_machine_member(m, i))
 			member_check(w, m, i);
 }

@@ -170,6 +170,7 @@ struct sim_conductor {
 	int64_t term_us, kill_us; /* of its lease, for its slots */
 	bool alive, busy;         /* busy: its turn is under way */
 	bool ended;               /* its batch has */
+	bool was_alone;           /* when its last turn was over */
 	bool forced, drained;
 	char batch_id[8];
 	char owner[24]; /* no two have the same; ends with the host */
