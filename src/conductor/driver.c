@@ -311,9 +311,10 @@ static int batch_end(struct rec_driver *d, enum rec_batch_status outcome, struct
 	int r = rec_store_begin(d->store, error);
 	if (r)
 		return r;
-	r = rec_store_batch_set_status(d->store, d->options.batch_id, REC_BATCH_RUNNING, outcome, (struct rec_slice){0},
-				       &now, error);
-	if (r == 0)
+	int ended = rec_store_batch_set_status(d->store, d->options.batch_id, REC_BATCH_RUNNING, outcome,
+					       (struct rec_slice){0}, &now, error);
+	r = ended < 0 ? ended : 0;
+	if (ended == 0)
 		r = rec_driver_event_plain(d, names[outcome], (struct rec_slice){0}, 0, NULL, rec_slice_of(detail),
 					   error);
 	if (r == 0)
@@ -323,13 +324,13 @@ static int batch_end(struct rec_driver *d, enum rec_batch_status outcome, struct
 	else
 		rec_store_rollback(d->store);
 	rec_driver_events_stored(d, r == 0);
-	if (r >= 0)
+	if (r == 0)
 		rec_driver_sync(d, true);
 	rec_arena_release(&d->arena);
 	if (r < 0)
 		return r;
 	d->ended = true; /* also if somebody else has ended it, or removed it */
-	d->outcome = r == REC_CONFLICT ? now : outcome;
+	d->outcome = ended == REC_CONFLICT ? now : outcome;
 	d->options.slots.ops->let_go(d->options.slots.self, d->options.batch_id);
 	return 0;
 }
