@@ -256,21 +256,22 @@ class Options(RunCase):
         self.assert_nothing_runs()
 
     def test_b18_a_silent_worker_is_stalled_but_a_busy_or_beating_one_is_not(self):
-        self.add_tasks("silent", "busy", "beating", "loud")
+        """The second silent one begins when the first was stopped, so the others live for two such times at least."""
+        self.add_tasks("silent", "busy", "beating", "loud", "silent-too")
         self.gate("never")
         worker = self.script(f"""
             case $REC_TASK_ID in
-            silent) read x < never;;
+            silent*) read x < never;;
             busy) sh -c 'i=0; while [ ! -e stalled ]; do i=$((i+1)); done';;
             beating) while [ ! -e stalled ]; do {harness.RECONCILER} heartbeat || exit 9; done;;
             loud) while [ ! -e stalled ]; do echo x; sleep 0.05; done;;
             esac""")
         batch = self.batch("-j", "4", "--stall-timeout", "1500ms", "--grace", "1s", worker=worker)
-        self.until_status("silent", "FAILED")
+        self.until_status("silent-too", "FAILED")
         self.write("stalled", "")
         batch.finish(status=1)
         self.assert_stored(silent="FAILED", busy="DONE", beating="DONE", loud="DONE")
-        self.assertEqual([event["reason"] for event in self.events("BATCH_TASK_FAILED")], ["no sign of life"])
+        self.assertEqual([event["reason"] for event in self.events("BATCH_TASK_FAILED")], ["no sign of life"] * 2)
 
     def test_heartbeat_outside_a_task_is_refused(self):
         self.assert_refused("heartbeat", words=["REC_TASK_FILE"])
