@@ -552,7 +552,7 @@ static void test_snapshot__however_it_is_asked_the_facts_are_the_same(void **sta
 	struct rec_store *pooled;
 	static const unsigned fields[] = {0, REC_SNAPSHOT_BLOCKERS, REC_SNAPSHOT_ALL_BLOCKERS,
 					  REC_SNAPSHOT_BLOCKERS | REC_SNAPSHOT_ATTEMPT | REC_SNAPSHOT_PRIORITY};
-	static const size_t counts[] = {0, 1, 4, 300};
+	static const size_t counts[] = {0, 1, 4, 3000};
 	sql(f->other,
 	    "ALTER TABLE reconciler.tasks DROP CONSTRAINT tasks_status;"
 	    "INSERT INTO reconciler.tasks(id,title,status,released) "
