@@ -1,4 +1,4 @@
-/* From the text of a file to a task: what makes a whole file bad, and what a single value. */
+/* From the name and the text of a file to a task: what makes a whole file bad, and what a single value. */
 #include "base/test-support.h"
 
 #include <stdio.h>
@@ -6,6 +6,63 @@
 #include "store/files.h"
 
 #define S(text) rec_slice_of(text)
+
+/* ---- Names ---- */
+
+static void test_names__one_to_one(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *id, *name;
+	} known[] = {
+		{"plain-Id_1.x", "plain-Id_1.x.json"},
+		{"a/b", "a%2Fb.json"},
+		{"a_b", "a_b.json"},
+		{".", "%2E.json"},
+		{"..", "%2E..json"},
+		{"../../outside", "%2E.%2F..%2Foutside.json"},
+		{"~", "%7E.json"},
+		{"%41", "%2541.json"},
+		{"\xc3\xbc", "%C3%BC.json"},
+	};
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+		char name[REC_FILES_NAME_BYTES], id[REC_ID_BYTES_MAX + 1];
+		size_t length;
+		assert_string_equal(rec_files_name(S(known[i].id), name), known[i].name);
+		assert_int_equal(rec_files_name_id(name, id, &length), 0);
+		assert_string_equal(id, known[i].id);
+	}
+}
+
+static void test_names__long_ids_are_hashed(void **state)
+{
+	(void)state;
+	char id[REC_ID_BYTES_MAX + 1], other[REC_FILES_NAME_BYTES], name[REC_FILES_NAME_BYTES];
+	size_t length;
+	memset(id, 'x', sizeof id);
+	struct rec_slice whole = {id, 200};
+	rec_files_name(whole, name);
+	assert_int_equal(strlen(name), 205);
+	whole.length = 201;
+	rec_files_name(whole, name);
+	assert_int_equal(strlen(name), 128 + 1 + 64 + 5);
+	assert_int_equal(rec_files_name_id(name, id, &length), REC_NOT_FOUND);
+	whole.length = 255;
+	assert_string_not_equal(rec_files_name(whole, other), name);
+}
+
+static void test_names__what_no_id_has(void **state)
+{
+	(void)state;
+	static const char *const names[] = {"a b.json",     "%2f.json", "%41.json",      "%.json",
+					    "%2.json",      "a~b.json", "\xc3\xbc.json", "%00.json",
+					    ".hidden.json", "a.json~",  ".json",         "%C3.json"};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		char id[REC_ID_BYTES_MAX + 1];
+		size_t length;
+		assert_int_equal(rec_files_name_id(names[i], id, &length), REC_E_INVALID);
+	}
+}
 
 /* ---- Keys ---- */
 
@@ -198,6 +255,9 @@ static void test_rows__are_read_in_any_order_and_unknown_fields_passed_over(void
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names__one_to_one),
+		cmocka_unit_test(test_names__long_ids_are_hashed),
+		cmocka_unit_test(test_names__what_no_id_has),
 		cmocka_unit_test(test_keys__each_stands_once_in_its_object),
 		cmocka_unit_test(test_keys__of_one_object_are_bounded),
 		cmocka_unit_test(test_times__one_that_is_too_long_is_none),

@@ -1,4 +1,4 @@
-/* The directory backend from inside: names, texts that are edited in place, groups that a death cuts short, files that
+/* The directory backend from inside: texts that are edited in place, groups that a death cuts short, files that
  * people change meanwhile, and what a cursor is worth then. What every store promises is in tests/contract. */
 #include "base/test-support.h"
 
@@ -147,63 +147,6 @@ static int set(struct world *w, const char *id, enum rec_status from, enum rec_s
 	return rec_store_set_status(w->store, S(id), from, to, NULL, NULL, NULL, &w->error);
 }
 
-/* ---- Names ---- */
-
-static void test_names__one_to_one(void **state)
-{
-	(void)state;
-	static const struct {
-		const char *id, *name;
-	} known[] = {
-		{"plain-Id_1.x", "plain-Id_1.x.json"},
-		{"a/b", "a%2Fb.json"},
-		{"a_b", "a_b.json"},
-		{".", "%2E.json"},
-		{"..", "%2E..json"},
-		{"../../outside", "%2E.%2F..%2Foutside.json"},
-		{"~", "%7E.json"},
-		{"%41", "%2541.json"},
-		{"\xc3\xbc", "%C3%BC.json"},
-	};
-	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-		char name[REC_FILES_NAME_BYTES], id[REC_ID_BYTES_MAX + 1];
-		size_t length;
-		assert_string_equal(rec_files_name(S(known[i].id), name), known[i].name);
-		assert_int_equal(rec_files_name_id(name, id, &length), 0);
-		assert_string_equal(id, known[i].id);
-	}
-}
-
-static void test_names__long_ids_are_hashed(void **state)
-{
-	(void)state;
-	char id[REC_ID_BYTES_MAX + 1], other[REC_FILES_NAME_BYTES], name[REC_FILES_NAME_BYTES];
-	size_t length;
-	memset(id, 'x', sizeof id);
-	struct rec_slice whole = {id, 200};
-	rec_files_name(whole, name);
-	assert_int_equal(strlen(name), 205);
-	whole.length = 201;
-	rec_files_name(whole, name);
-	assert_int_equal(strlen(name), 128 + 1 + 64 + 5);
-	assert_int_equal(rec_files_name_id(name, id, &length), REC_NOT_FOUND);
-	whole.length = 255;
-	assert_string_not_equal(rec_files_name(whole, other), name);
-}
-
-static void test_names__what_no_id_has(void **state)
-{
-	(void)state;
-	static const char *const names[] = {"a b.json",     "%2f.json", "%41.json",      "%.json",
-					    "%2.json",      "a~b.json", "\xc3\xbc.json", "%00.json",
-					    ".hidden.json", "a.json~",  ".json",         "%C3.json"};
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		char id[REC_ID_BYTES_MAX + 1];
-		size_t length;
-		assert_int_equal(rec_files_name_id(names[i], id, &length), REC_E_INVALID);
-	}
-}
-
 /* ---- A group that a death cut short ---- */
 
 /* As a kill between the renames would: the log has the group, some of its files are not in place. */
@@ -279,6 +222,28 @@ static void test_groups__what_a_person_wrote_after_the_death_stands(void **state
 	add(w, "next", REC_READY);
 	assert_int_equal(status_of(w, w->store, "b"), REC_BACKLOG);
 	assert_non_null(strstr(file_read(w, "b.json", text), "by hand"));
+}
+
+static void test_groups__one_that_cannot_be_completed_yet_is_completed_later(void **state)
+{
+	struct world *w = *state;
+	struct rec_task next = {.id = S("next"), .title = S("a task"), .status = REC_READY, .is_leaf = true};
+	char text[4096];
+	group_cut_short(w, 1);
+	rec_store_close(w->store);
+	w->store = open_store(w, REC_STORE_WRITE);
+	renames_left = 0;
+	for (int i = 0; i < 2; i++) {
+		expect(w, REC_E_IO, rec_store_create(w->store, &next, &w->error));
+		assert_non_null(strstr(w->error.message, ".json"));
+		assert_whole(w, w->store);
+		assert_int_equal(status_of(w, w->store, "next"), REC_STATUS_ABSENT);
+	}
+	renames_left = -1;
+	expect(w, 0, rec_store_create(w->store, &next, &w->error));
+	assert_whole(w, w->store);
+	assert_non_null(strstr(file_read(w, "b.json", text), "DONE"));
+	assert_non_null(strstr(file_read(w, "new.json", text), "DONE"));
 }
 
 /* ---- Other people ---- */
@@ -364,6 +329,18 @@ static void test_commit__a_file_changed_meanwhile_is_not_removed(void **state)
 	assert_int_equal(status_of(w, w->store, "a"), REC_BACKLOG);
 	expect(w, 0, rec_store_delete(w->store, S("a"), &w->error));
 	assert_int_equal(status_of(w, w->store, "a"), REC_STATUS_ABSENT);
+}
+
+static void test_commit__a_file_made_meanwhile_is_not_replaced(void **state)
+{
+	struct world *w = *state;
+	char text[4096];
+	expect(w, 0, rec_store_begin(w->store, &w->error));
+	add(w, "new", REC_READY);
+	file_write(w, "new.json", BY_HAND);
+	expect(w, REC_E_BUSY, rec_store_commit(w->store, &w->error));
+	assert_string_equal(file_read(w, "new.json", text), BY_HAND);
+	assert_int_equal(status_of(w, w->store, "new"), REC_BACKLOG);
 }
 
 static void test_commit__on_a_full_disk_the_old_file_stays_whole(void **state)
@@ -568,15 +545,14 @@ int main(void)
 {
 #define in_world(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names__one_to_one),
-		cmocka_unit_test(test_names__long_ids_are_hashed),
-		cmocka_unit_test(test_names__what_no_id_has),
 		in_world(test_groups__a_reader_sees_all_of_one_that_was_cut_short),
 		in_world(test_groups__the_next_writer_completes_one_that_was_cut_short),
 		in_world(test_groups__what_a_person_wrote_after_the_death_stands),
+		in_world(test_groups__one_that_cannot_be_completed_yet_is_completed_later),
 		in_world(test_commit__a_file_changed_meanwhile_is_left_to_its_writer),
 		in_world(test_commit__what_a_person_writes_until_the_files_are_in_place_stands),
 		in_world(test_commit__a_file_changed_meanwhile_is_not_removed),
+		in_world(test_commit__a_file_made_meanwhile_is_not_replaced),
 		in_world(test_commit__on_a_full_disk_the_old_file_stays_whole),
 		in_world(test_changes__an_edit_by_hand_is_told_to_every_handle),
 		in_world(test_changes__an_edit_while_nobody_looked_makes_old_cursors_rescan),
