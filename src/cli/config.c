@@ -236,11 +236,18 @@ static const struct config_pair *stands_twice(const struct reading *reading, con
 	return NULL;
 }
 
-static int fail_twice(struct reading *reading, const struct config_pair *first)
+/* The same key of the same file, or NULL. */
+static const struct config_pair *set_twice(const struct reading *reading, const char *section, const char *key)
+{
+	const struct config_pair *pair = config_pair(reading->config, section, key);
+	return pair && pair->path == reading->kept ? pair : NULL;
+}
+
+static int fail_twice(struct reading *reading, const char *name, int first, const char *way_out)
 {
 	char why[96];
-	snprintf(why, sizeof why, "stands here a second time, after line %d (give it another name)", first->head);
-	return fail_here(reading, first->section, why);
+	snprintf(why, sizeof why, "stands here a second time, after line %d (%s)", first, way_out);
+	return fail_here(reading, name, why);
 }
 
 static int take_pair(void *context, const char *section, const char *name, const char *value)
@@ -255,12 +262,15 @@ static int take_pair(void *context, const char *section, const char *name, const
 		known_section = true;
 		const struct config_pair *first = strchr(keys[i].section, ' ') ? stands_twice(reading, section) : NULL;
 		if (first)
-			return fail_twice(reading, first);
+			return fail_twice(reading, first->section, first->head, "give it another name");
 		if (!matches(keys[i].key, name, '.'))
 			continue;
 		const char *problem = value_problem(keys[i].kind, value);
 		if (problem)
 			return fail_here(reading, name, problem);
+		first = set_twice(reading, section, name);
+		if (first)
+			return fail_twice(reading, name, first->line, "keep one of them");
 		if (reading->config && config_add(reading, section, name, value) != 0)
 			return fail_here(reading, name, "needs more memory than there is");
 		return 1;

@@ -132,6 +132,14 @@ static void test_config__takes_a_name_once_in_a_file(void **state)
 	assert_read("[run]\nwait = 1\n[worker]\ncommand = x\n[run]\nretry = 1\n", 0, "");
 }
 
+static void test_config__takes_a_key_once_in_a_file(void **state)
+{
+	(void)state;
+	assert_read("[run]\nretry = 1\nwait = 1\nretry = 2\n", 4, "retry stands here a second time, after line 2 (");
+	assert_read("[worker]\nenv.A = 1\nenv.B = 1\nenv.A = 1\n", 4, "env.A stands here a second time");
+	assert_read("[run]\nretry = 1\n[worker]\nenv.A = 1\n[run]\nretry = 1\n", 6, "a second time, after line 2 (");
+}
+
 static void test_config__tells_where_a_value_stands(void **state)
 {
 	struct config *config;
@@ -139,7 +147,7 @@ static void test_config__tells_where_a_value_stands(void **state)
 	(void)state;
 	rec_arena_init(&arena, NULL);
 	assert_int_equal(setenv("XDG_CONFIG_HOME", "/nonexistent", 1), 0);
-	assert_int_equal(rec_file_replace(path, rec_slice_of("\n[run]\nretry = 1\nretry = 2\n"), 0600, &error), 0);
+	assert_int_equal(rec_file_replace(path, rec_slice_of("\n[run]\nsettle = 1s\nretry = 2\n"), 0600, &error), 0);
 	assert_int_equal(config_read(directory, &arena, &config, &error), 0);
 	const struct config_pair *pair = config_pair(config, "run", "retry");
 	assert_string_equal(pair->value, "2");
@@ -227,6 +235,7 @@ int main(void)
 		cmocka_unit_test(test_config__names_file_and_line_of_an_unknown_key),
 		cmocka_unit_test(test_config__names_an_unknown_section),
 		cmocka_unit_test(test_config__takes_a_name_once_in_a_file),
+		cmocka_unit_test(test_config__takes_a_key_once_in_a_file),
 		cmocka_unit_test(test_config__tells_where_a_value_stands),
 		cmocka_unit_test(test_config__checks_values),
 		cmocka_unit_test(test_config__loses_nothing_of_a_long_line),
