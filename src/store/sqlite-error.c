@@ -4,8 +4,10 @@
  * checkpointed at the end, so that the file and its side files stay as they were found.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "store/sqlite.h"
 
@@ -68,6 +70,11 @@ static int fail_access(struct rec_sqlite *s, int rc, struct rec_error *error)
 	if (errnum == EROFS || (s->directory && statvfs(s->directory, &place) == 0 && (place.f_flag & ST_RDONLY)))
 		return rec_fail(error, REC_E_READ_ONLY,
 				"%s: lies on a read-only file system (make it writable, or move the store)",
+				path_shown(s));
+	if (s->path && faccessat(AT_FDCWD, s->path, R_OK, AT_EACCESS) < 0 && errno == EACCES)
+		return rec_fail(error, REC_E_PERMISSION,
+				"%s: may not be read (give the right to the file and to its "
+				"directories)",
 				path_shown(s));
 	if ((rc & 0xff) == SQLITE_READONLY || errnum == EACCES || errnum == EPERM)
 		return rec_fail(error, REC_E_PERMISSION,

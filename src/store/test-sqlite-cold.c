@@ -331,6 +331,29 @@ static void test_live__without_the_right_to_make_shm_it_is_refused_with_the_way_
 	assert_false(file_exists(f, "-shm"));
 }
 
+static int body_unreadable(struct fixture *f)
+{
+	int wrong = 0;
+	for (enum rec_store_mode mode = REC_STORE_READ; mode <= REC_STORE_WRITE; mode++) {
+		int r = fixture_try(f, mode);
+		wrong += r != REC_E_PERMISSION || !strstr(f->error.message, "may not be read");
+		fixture_close(f);
+	}
+	return wrong;
+}
+
+static void test_open__a_file_that_may_not_be_read_is_told_as_that(void **state)
+{
+	struct fixture *f = *state;
+	if (!reachable_for_nobody(f))
+		skip();
+	fixture_open(f, REC_STORE_INIT);
+	fixture_close(f);
+	chmod(f->path, 0);
+	chmod(f->directory, 0755);
+	assert_int_equal(as_nobody(f, body_unreadable), 0);
+}
+
 /* ---- Places ---- */
 
 static int network_probe(const char *path, bool *ret_network, const char **ret_name, struct rec_error *error)
@@ -465,6 +488,7 @@ int main(void)
 		sqlite_test(test_live__a_journal_means_sqlites_own_locks),
 		sqlite_test(test_live__a_locked_database_is_waited_for_and_reported),
 		sqlite_test(test_live__without_the_right_to_make_shm_it_is_refused_with_the_way_out),
+		sqlite_test(test_open__a_file_that_may_not_be_read_is_told_as_that),
 		sqlite_test(test_place__a_network_file_system_is_refused_before_the_first_write),
 		sqlite_test(test_place__any_name_that_a_file_can_have),
 		sqlite_test(test_place__a_relative_path_a_link_and_a_path_that_is_too_long),
